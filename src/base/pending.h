@@ -26,6 +26,7 @@
 
 #include "base/deadline.h"
 #include "base/fork.h"
+#include "base/wait.h"
 #include "headrace/status.h"
 
 namespace headrace {
@@ -146,30 +147,26 @@ class [[nodiscard]] Pending {
 
   // Blocks until the result is there and takes it. When `stop` is requested or `deadline` passes
   // first, the operation is cancelled and the answer is kCancelled or kTimeout. REQUIRES: valid().
-  Result<T> Wait(std::stop_token stop = {}, Deadline deadline = {}) {
-    if (WaitReady(std::move(stop), deadline)) return Take();
-    const bool timed_out = deadline.passed();
+  Result<T> Wait(const std::stop_token& stop = {}, Deadline deadline = {}) {
+    switch (WaitReady(stop, deadline)) {
+      case WaitEnd::kDone:
+        return Take();
+      case WaitEnd::kStopped:
+        Cancel();
+        return Status(StatusCode::kCancelled, "stopped by the caller");
+      case WaitEnd::kDeadline:
+        break;
+    }
     Cancel();
-    return timed_out ? Status(StatusCode::kTimeout, "the deadline passed")
-                     : Status(StatusCode::kCancelled, "stopped by the caller");
+    return Status(StatusCode::kTimeout, "the deadline passed");
   }
 
-  // Blocks until the result is there (true), or `stop` or `deadline` comes first (false). The
-  // operation goes on in either case. REQUIRES: valid().
-  bool WaitReady(std::stop_token stop = {}, Deadline deadline = {}) {
+  // Blocks until the result is there (kDone), or `stop` or `deadline` comes first; the operation
+  // goes on in any case. REQUIRES: valid().
+  WaitEnd WaitReady(const std::stop_token& stop = {}, Deadline deadline = {}) {
     auto& state = *state_;
-    std::stop_callback wake(stop, [&state] {
-      std::lock_guard lock(state.mu);
-      state.changed.notify_all();
-    });
     std::unique_lock lock(state.mu);
-    auto done = [&] { return state.settled || stop.stop_requested(); };
-    if (deadline.never()) {
-      state.changed.wait(lock, done);
-    } else {
-      state.changed.wait_until(lock, deadline.at(), done);
-    }
-    return state.settled;
+    return WaitUntilDone(state.changed, lock, stop, deadline, [&] { return state.settled; });
   }
 
   // Takes a result that is there. REQUIRES: ready().

@@ -71,6 +71,15 @@ TEST(Pending, StopRequestEndsTheWait) {
   EXPECT_EQ(pending.Wait(stop.get_token()).status().code(), StatusCode::kCancelled);
 }
 
+TEST(Pending, InterruptCheckEndsTheWait) {
+  auto [pending, promise] = MakePending<int>();
+  static int checks = 0;
+  checks = 0;
+  ScopedInterruptCheck interrupt([] { return ++checks == 2; });
+  EXPECT_EQ(pending.Wait().status().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(promise.cancelled());
+}
+
 TEST(Pending, DropWaitsUntilTheLoopWritesNoMoreToTheCaller) {
   std::vector<int> memory(1, 0);
   auto [pending, promise] = MakePending<int>();
