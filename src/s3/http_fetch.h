@@ -2,6 +2,7 @@
 // tests script it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -34,5 +35,17 @@ struct FetchResponse {
 // any HTTP status is a success. Redirects are not followed: the callers send secrets.
 using HttpFetch = std::function<Result<FetchResponse>(const FetchRequest& request,
                                                       std::stop_token stop, Deadline deadline)>;
+
+struct FetchPatience {
+  int attempts = 3;
+  Duration attempt_timeout = std::chrono::seconds(5);
+  Duration first_pause = std::chrono::milliseconds(100);  // doubled after each attempt
+};
+
+// Fetches again after 429, 5xx, and failures to connect or to answer in time; the last answer
+// stands.
+Result<FetchResponse> FetchPatiently(const HttpFetch& fetch, const FetchRequest& request,
+                                     const FetchPatience& patience, std::stop_token stop,
+                                     Deadline deadline);
 
 }  // namespace headrace::s3
