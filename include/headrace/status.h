@@ -1,7 +1,8 @@
 // Errors as values. Every fallible call returns a Status or a Result<T>; nothing here throws.
 //
 // A Status is either OK or a code, a message that says what failed, where and what to do, and, when
-// the failure came from a server, what the server said (ErrorInfo). An OK Status costs one null pointer.
+// the failure came from a server, what the server said (ErrorInfo). An OK Status costs one null
+// pointer.
 #pragma once
 
 #include <cassert>

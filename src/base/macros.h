@@ -7,10 +7,10 @@
 #define HEADRACE_CONCAT_(a, b) HEADRACE_CONCAT_INNER_(a, b)
 
 // Returns from the calling function when `expr` (a Status) is not OK.
-#define RETURN_IF_ERROR(expr)                              \
-  do {                                                     \
-    ::headrace::Status headrace_status_ = (expr);          \
-    if (!headrace_status_.ok()) return headrace_status_;   \
+#define RETURN_IF_ERROR(expr)                            \
+  do {                                                   \
+    ::headrace::Status headrace_status_ = (expr);        \
+    if (!headrace_status_.ok()) return headrace_status_; \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto x, F()): x = value of the Result, or return its Status.

@@ -1,17 +1,16 @@
 #include "headrace/status.h"
 
 #include <array>
-
 #include <fmt/format.h>
 
 namespace headrace {
 
 std::string_view StatusCodeName(StatusCode code) {
   static constexpr std::array<std::string_view, 19> kNames = {
-      "OK",          "Cancelled",     "InvalidArgument",  "NotFound",    "AlreadyExists",
-      "AccessDenied", "Credentials",  "ObjectChanged",    "ChecksumMismatch", "Unreachable",
-      "Timeout",     "Throttled",     "Archived",         "Unsupported", "NoSpace",
-      "Io",          "ServerError",   "Protocol",         "Internal"};
+      "OK",           "Cancelled",   "InvalidArgument", "NotFound",         "AlreadyExists",
+      "AccessDenied", "Credentials", "ObjectChanged",   "ChecksumMismatch", "Unreachable",
+      "Timeout",      "Throttled",   "Archived",        "Unsupported",      "NoSpace",
+      "Io",           "ServerError", "Protocol",        "Internal"};
   return kNames.at(static_cast<std::size_t>(code));
 }
 

@@ -1,0 +1,174 @@
+#include "base/budget.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+namespace headrace {
+
+const char* ShareName(Share share) {
+  static constexpr const char* kNames[kShareCount] = {"reads", "uploads", "cache", "shuffle"};
+  return kNames[static_cast<std::size_t>(share)];
+}
+
+struct Lease::State {
+  struct Waiter {
+    std::size_t bytes;
+    std::condition_variable granted_changed;
+    bool granted = false;
+  };
+  struct Account {
+    std::size_t limit = 0;
+    std::size_t in_use = 0;
+    std::size_t peak = 0;
+    std::list<Waiter*> waiters;
+  };
+
+  bool Fits(const Account& account, std::size_t bytes) const {
+    return account.in_use == 0 || account.in_use + bytes <= account.limit;
+  }
+  void Take(Account& account, std::size_t bytes) {
+    account.in_use += bytes;
+    account.peak = std::max(account.peak, account.in_use);
+  }
+  // REQUIRES: mu held.
+  void Serve(Account& account) {
+    while (!account.waiters.empty() && Fits(account, account.waiters.front()->bytes)) {
+      Waiter* waiter = account.waiters.front();
+      account.waiters.pop_front();
+      Take(account, waiter->bytes);
+      waiter->granted = true;
+      waiter->granted_changed.notify_all();
+    }
+  }
+  Account& of(Share share) { return accounts[static_cast<std::size_t>(share)]; }
+
+  std::mutex mu;
+  std::array<Account, kShareCount> accounts;  // guarded by mu
+};
+
+Lease::Lease(Lease&& other) noexcept
+    : state_(std::move(other.state_)),
+      share_(other.share_),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    Release();
+    state_ = std::move(other.state_);
+    share_ = other.share_;
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+void Lease::Release() {
+  if (state_ != nullptr) ShrinkTo(0);
+  state_.reset();
+}
+
+void Lease::ShrinkTo(std::size_t bytes) {
+  if (state_ == nullptr) return;
+  std::lock_guard lock(state_->mu);
+  State::Account& account = state_->of(share_);
+  account.in_use -= bytes_ - bytes;
+  bytes_ = bytes;
+  state_->Serve(account);
+}
+
+MemoryBudget::MemoryBudget(Limits limits) : state_(std::make_shared<Lease::State>()) {
+  for (std::size_t i = 0; i < kShareCount; ++i) state_->accounts[i].limit = limits[i];
+}
+
+MemoryBudget::Limits MemoryBudget::Split(std::size_t total) {
+  return {total / 8 * 5, total / 8 * 3, 0, 0};
+}
+
+Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, std::stop_token stop,
+                                    Deadline deadline) {
+  Lease::State& state = *state_;
+  Lease::State::Waiter waiter{.bytes = bytes};
+  std::stop_callback wake(stop, [&] {
+    std::lock_guard lock(state.mu);
+    waiter.granted_changed.notify_all();
+  });
+  std::unique_lock lock(state.mu);
+  Lease::State::Account& account = state.of(share);
+  if (account.waiters.empty() && state.Fits(account, bytes)) {
+    state.Take(account, bytes);
+    return Lease(state_, share, bytes);
+  }
+  account.waiters.push_back(&waiter);
+  auto done = [&] { return waiter.granted || stop.stop_requested(); };
+  if (deadline.never()) {
+    waiter.granted_changed.wait(lock, done);
+  } else {
+    waiter.granted_changed.wait_until(lock, deadline.at(), done);
+  }
+  if (waiter.granted) return Lease(state_, share, bytes);
+  account.waiters.remove(&waiter);
+  state.Serve(account);  // whoever stood behind us may fit now
+  const std::string what =
+      fmt::format("waiting for {} bytes of the {} share of the memory budget ({} of {} in use)",
+                  bytes, ShareName(share), account.in_use, account.limit);
+  return stop.stop_requested() ? Status(StatusCode::kCancelled, what + ": stopped by the caller")
+                               : Status(StatusCode::kTimeout, what + ": the deadline passed");
+}
+
+std::optional<Lease> MemoryBudget::TryAcquire(Share share, std::size_t bytes) {
+  std::lock_guard lock(state_->mu);
+  Lease::State::Account& account = state_->of(share);
+  if (!account.waiters.empty() || !state_->Fits(account, bytes)) return std::nullopt;
+  state_->Take(account, bytes);
+  return Lease(state_, share, bytes);
+}
+
+std::size_t MemoryBudget::limit(Share share) const {
+  std::lock_guard lock(state_->mu);
+  return state_->of(share).limit;
+}
+
+std::size_t MemoryBudget::in_use(Share share) const {
+  std::lock_guard lock(state_->mu);
+  return state_->of(share).in_use;
+}
+
+std::size_t MemoryBudget::peak(Share share) const {
+  std::lock_guard lock(state_->mu);
+  return state_->of(share).peak;
+}
+
+namespace {
+
+// The cgroup's limit in bytes (v2, then v1), or 0 where there is none.
+std::size_t CgroupMemoryLimit() {
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::size_t bytes = 0;
+    if (file >> bytes) return bytes;  // "max" does not parse
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t DefaultMemoryLimit(int processes_on_host) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  std::size_t memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (const std::size_t limit = CgroupMemoryLimit(); limit != 0) memory = std::min(memory, limit);
+  const std::size_t host = std::min(memory / 8, 2048 * kMiB);
+  return std::max(host / static_cast<std::size_t>(std::max(processes_on_host, 1)), 64 * kMiB);
+}
+
+int LocalProcesses() {
+  const char* text = std::getenv("LOCAL_WORLD_SIZE");
+  const int n = text != nullptr ? std::atoi(text) : 1;
+  return std::max(n, 1);
+}
+
+}  // namespace headrace

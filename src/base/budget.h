@@ -1,0 +1,90 @@
+// The engine's one memory budget, in bytes, with named shares.
+//
+// A Lease stands for bytes that the engine holds. It travels inside the Buffer that it pays for and
+// ends when that Buffer is handed to the user, so that a user who keeps results never blocks the
+// engine.
+//
+// The rule that makes a hard budget free of deadlock: *wait only while holding nothing of that
+// share; otherwise TryAcquire and, when it fails, drain what you hold first.*
+//
+// Invariants:
+//  - in_use(share) <= limit(share), except that an item larger than its share passes when it is
+//  alone.
+//  - Waiters are served in the order they came; TryAcquire never overtakes a waiter.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "base/deadline.h"
+#include "headrace/status.h"
+
+namespace headrace {
+
+enum class Share : std::uint8_t { kReads, kUploads, kCache, kShuffle };
+inline constexpr std::size_t kShareCount = 4;
+const char* ShareName(Share share);
+
+class MemoryBudget;
+
+// Move-only; gives its bytes back when destroyed.
+class Lease {
+ public:
+  Lease() = default;
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease() { Release(); }
+
+  std::size_t bytes() const { return bytes_; }
+  void Release();
+  // Gives back all but `bytes`. REQUIRES: bytes <= this->bytes().
+  void ShrinkTo(std::size_t bytes);
+
+ private:
+  friend class MemoryBudget;
+  struct State;
+  Lease(std::shared_ptr<State> state, Share share, std::size_t bytes)
+      : state_(std::move(state)), share_(share), bytes_(bytes) {}
+  std::shared_ptr<State> state_;
+  Share share_ = Share::kReads;
+  std::size_t bytes_ = 0;
+};
+
+// Safe for use from many threads. Leases may outlive it.
+class MemoryBudget {
+ public:
+  // Bytes per share.
+  using Limits = std::array<std::size_t, kShareCount>;
+  explicit MemoryBudget(Limits limits);
+  // Splits `total` bytes: reads 5/8, uploads 3/8; the cache and the shuffle take their part of the
+  // reads' share until there is one of them.
+  static Limits Split(std::size_t total);
+
+  // Waits until `bytes` are free; see the rule above. kCancelled or kTimeout when told to stop.
+  Result<Lease> Acquire(Share share, std::size_t bytes, std::stop_token stop = {},
+                        Deadline deadline = {});
+  // nullopt when the bytes are not free at once, or others already wait.
+  std::optional<Lease> TryAcquire(Share share, std::size_t bytes);
+
+  std::size_t limit(Share share) const;
+  std::size_t in_use(Share share) const;
+  std::size_t peak(Share share) const;
+
+ private:
+  std::shared_ptr<Lease::State> state_;
+};
+
+// The default for one process, in bytes: an eighth of the machine's memory or the cgroup's limit,
+// at most 2 GiB, divided by `processes_on_host` (>= 1), and never below 64 MiB.
+std::size_t DefaultMemoryLimit(int processes_on_host);
+// LOCAL_WORLD_SIZE as torchrun sets it, else 1.
+int LocalProcesses();
+
+}  // namespace headrace

@@ -1,0 +1,114 @@
+#include "base/buffer_pool.h"
+
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+#include <vector>
+
+#include "base/fork.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kMapFrom = std::size_t{2} << 20;
+constexpr std::size_t kSmallest = 4096;
+
+// Four steps per power of two: 4, 5, 6, 7, 8, 10, 12, 14, 16 KiB, …
+std::size_t RoundUp(std::size_t size) {
+  if (size <= kSmallest) return kSmallest;
+  const std::size_t step = std::bit_floor(size - 1) / 4;
+  return (size + step - 1) / step * step;
+}
+
+std::byte* Map(std::size_t capacity) {
+  if (capacity < kMapFrom) {
+    void* p = std::malloc(capacity);
+    if (p == nullptr) throw std::bad_alloc();
+    return static_cast<std::byte*>(p);
+  }
+  // Huge pages need 2 MiB alignment: map too much and cut both ends off.
+  const std::size_t wide = capacity + kMapFrom;
+  void* p = mmap(nullptr, wide, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  const auto start = reinterpret_cast<std::uintptr_t>(p);
+  const auto aligned = (start + kMapFrom - 1) / kMapFrom * kMapFrom;
+  if (aligned > start) munmap(p, aligned - start);
+  const std::size_t tail = start + wide - (aligned + capacity);
+  if (tail > 0) munmap(reinterpret_cast<void*>(aligned + capacity), tail);
+  madvise(reinterpret_cast<void*>(aligned), capacity, MADV_HUGEPAGE);
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+void Unmap(std::byte* data, std::size_t capacity) {
+  if (capacity < kMapFrom) {
+    std::free(data);
+  } else {
+    munmap(data, capacity);
+  }
+}
+
+}  // namespace
+
+struct BufferPool::State {
+  explicit State(std::size_t retain_limit) : retain(retain_limit) {}
+  ~State() {
+    for (auto& [capacity, list] : free) {
+      for (std::byte* data : list) Unmap(data, capacity);
+    }
+  }
+
+  std::byte* Take(std::size_t capacity) {
+    {
+      std::lock_guard lock(mu);
+      auto it = free.find(capacity);
+      if (it != free.end() && !it->second.empty()) {
+        std::byte* data = it->second.back();
+        it->second.pop_back();
+        retained -= capacity;
+        return data;
+      }
+    }
+    return Map(capacity);
+  }
+
+  void Return(std::byte* data, std::size_t capacity) {
+    // Another thread of the parent may have held the lock at the fork.
+    if (generation != ForkGeneration()) return;
+    {
+      std::lock_guard lock(mu);
+      if (retained + capacity <= retain) {
+        free[capacity].push_back(data);
+        retained += capacity;
+        return;
+      }
+    }
+    Unmap(data, capacity);
+  }
+
+  const std::size_t retain;
+  const std::uint64_t generation = ForkGeneration();
+  std::mutex mu;
+  std::map<std::size_t, std::vector<std::byte*>> free;  // guarded by mu; by capacity
+  std::size_t retained = 0;                             // guarded by mu
+};
+
+BufferPool::BufferPool(std::size_t retain) : state_(std::make_shared<State>(retain)) {}
+
+Buffer BufferPool::Allocate(std::size_t size) {
+  if (size == 0) return {};
+  const std::size_t capacity = RoundUp(size);
+  std::byte* data = state_->Take(capacity);
+  std::shared_ptr<void> owner(
+      data, [state = state_, capacity](std::byte* bytes) { state->Return(bytes, capacity); });
+  return Buffer(std::move(owner), data, size);
+}
+
+std::size_t BufferPool::retained() const {
+  std::lock_guard lock(state_->mu);
+  return state_->retained;
+}
+
+}  // namespace headrace

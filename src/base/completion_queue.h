@@ -1,0 +1,65 @@
+// Waiting for whichever of many Pendings is ready first.
+//
+//   CompletionQueue<int> done;
+//   for (…) done.Watch(pending[i], i);
+//   while (…) { std::optional<int> i = done.Next(stop, deadline); pending[*i].Take(); }
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/deadline.h"
+#include "base/pending.h"
+
+namespace headrace {
+
+// One consumer thread; producers are the threads that settle the Pendings. A Pending that is
+// watched may outlive the queue.
+template <typename Tag>
+class CompletionQueue {
+ public:
+  template <typename T>
+  void Watch(Pending<T>& pending, Tag tag) {
+    pending.OnReady([state = state_, tag = std::move(tag)]() mutable {
+      std::lock_guard lock(state->mu);
+      state->ready.push_back(std::move(tag));
+      state->changed.notify_one();
+    });
+  }
+
+  // The tag of a Pending that is ready, in order of completion; nullopt when `stop` or `deadline`
+  // came first.
+  std::optional<Tag> Next(std::stop_token stop = {}, Deadline deadline = {}) {
+    State& state = *state_;
+    std::stop_callback wake(stop, [&state] {
+      std::lock_guard lock(state.mu);
+      state.changed.notify_all();
+    });
+    std::unique_lock lock(state.mu);
+    auto done = [&] { return !state.ready.empty() || stop.stop_requested(); };
+    if (deadline.never()) {
+      state.changed.wait(lock, done);
+    } else {
+      state.changed.wait_until(lock, deadline.at(), done);
+    }
+    if (state.ready.empty()) return std::nullopt;
+    Tag tag = std::move(state.ready.front());
+    state.ready.pop_front();
+    return tag;
+  }
+
+ private:
+  struct State {
+    std::mutex mu;
+    std::condition_variable changed;
+    std::deque<Tag> ready;  // guarded by mu
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace headrace

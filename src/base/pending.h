@@ -1,0 +1,227 @@
+// One result that will arrive later: the seam between the event loops and straight-line code.
+//
+//   auto [pending, promise] = MakePending<Buffer>();
+//   loop side:    promise.OnCancel([…]{ … });  …  promise.Set(std::move(buffer));
+//   caller side:  Result<Buffer> r = pending.Wait(stop, deadline);
+//
+// Invariants:
+//  - A result is set at most once and taken at most once.
+//  - Dropping a Pending cancels: the OnCancel callback runs once, on the dropping thread, unless
+//  the
+//    result was already set. Where the operation writes into the caller's memory
+//    (Promise::WritesToCaller), dropping also waits until the Promise was set or dropped, because
+//    before that the loop may still write.
+//  - A Promise dropped without a result sets kCancelled, so a Wait never hangs on a dead producer.
+//  - Callbacks run with no lock of ours held.
+//  - In a forked child an inherited Pending is let go of without touching its lock (base/fork.h).
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/deadline.h"
+#include "base/fork.h"
+#include "headrace/status.h"
+
+namespace headrace {
+
+namespace internal {
+
+template <typename T>
+struct PendingState {
+  std::mutex mu;
+  std::condition_variable changed;
+  std::optional<Result<T>> result;  // guarded by mu
+  std::function<void()> on_ready;   // guarded by mu
+  std::function<void()> on_cancel;  // guarded by mu
+  bool settled = false;             // guarded by mu; the producer is done
+  bool cancelled = false;           // guarded by mu
+  bool writes_to_caller = false;    // guarded by mu
+  const std::uint64_t generation = ForkGeneration();
+};
+
+}  // namespace internal
+
+template <typename T>
+class Promise {
+ public:
+  Promise() = default;
+  explicit Promise(std::shared_ptr<internal::PendingState<T>> state) : state_(std::move(state)) {}
+  Promise(Promise&&) noexcept = default;
+  Promise& operator=(Promise&& other) noexcept {
+    Abandon();
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  ~Promise() { Abandon(); }
+
+  bool valid() const { return state_ != nullptr; }
+
+  // Settles the operation. REQUIRES: valid().
+  void Set(Result<T> result) {
+    auto state = std::move(state_);
+    std::function<void()> ready;
+    std::function<void()> drop;  // destroyed after the lock: it may own the operation
+    {
+      std::lock_guard lock(state->mu);
+      state->result.emplace(std::move(result));
+      state->settled = true;
+      ready = std::move(state->on_ready);
+      drop = std::move(state->on_cancel);
+      state->changed.notify_all();
+    }
+    if (ready) ready();
+  }
+
+  // `callback` runs when the caller loses interest; at once when that has happened already.
+  void OnCancel(std::function<void()> callback) {
+    {
+      std::lock_guard lock(state_->mu);
+      if (!state_->cancelled) {
+        state_->on_cancel = std::move(callback);
+        return;
+      }
+    }
+    callback();
+  }
+
+  bool cancelled() const {
+    std::lock_guard lock(state_->mu);
+    return state_->cancelled;
+  }
+
+  // Declares that the operation writes into memory which the caller owns.
+  void WritesToCaller() {
+    std::lock_guard lock(state_->mu);
+    state_->writes_to_caller = true;
+  }
+
+ private:
+  void Abandon() {
+    if (!state_) return;
+    if (state_->generation != ForkGeneration()) {
+      new std::shared_ptr<internal::PendingState<T>>(std::move(state_));
+      return;
+    }
+    Set(Status(StatusCode::kCancelled, "the operation was dropped before it ended"));
+  }
+
+  std::shared_ptr<internal::PendingState<T>> state_;
+};
+
+template <typename T>
+class [[nodiscard]] Pending {
+ public:
+  Pending() = default;
+  explicit Pending(std::shared_ptr<internal::PendingState<T>> state) : state_(std::move(state)) {}
+  // A result that is there already.
+  static Pending Ready(Result<T> result) {
+    auto state = std::make_shared<internal::PendingState<T>>();
+    state->result.emplace(std::move(result));
+    state->settled = true;
+    return Pending(std::move(state));
+  }
+  Pending(Pending&&) noexcept = default;
+  Pending& operator=(Pending&& other) noexcept {
+    if (this != &other) {
+      Cancel();
+      state_ = std::move(other.state_);
+    }
+    return *this;
+  }
+  ~Pending() { Cancel(); }
+
+  // False once the result was taken, and for a default-constructed Pending.
+  bool valid() const { return state_ != nullptr; }
+
+  bool ready() const {
+    std::lock_guard lock(state_->mu);
+    return state_->settled;
+  }
+
+  // Blocks until the result is there and takes it. When `stop` is requested or `deadline` passes
+  // first, the operation is cancelled and the answer is kCancelled or kTimeout. REQUIRES: valid().
+  Result<T> Wait(std::stop_token stop = {}, Deadline deadline = {}) {
+    if (WaitReady(std::move(stop), deadline)) return Take();
+    const bool timed_out = deadline.passed();
+    Cancel();
+    return timed_out ? Status(StatusCode::kTimeout, "the deadline passed")
+                     : Status(StatusCode::kCancelled, "stopped by the caller");
+  }
+
+  // Blocks until the result is there (true), or `stop` or `deadline` comes first (false). The
+  // operation goes on in either case. REQUIRES: valid().
+  bool WaitReady(std::stop_token stop = {}, Deadline deadline = {}) {
+    auto& state = *state_;
+    std::stop_callback wake(stop, [&state] {
+      std::lock_guard lock(state.mu);
+      state.changed.notify_all();
+    });
+    std::unique_lock lock(state.mu);
+    auto done = [&] { return state.settled || stop.stop_requested(); };
+    if (deadline.never()) {
+      state.changed.wait(lock, done);
+    } else {
+      state.changed.wait_until(lock, deadline.at(), done);
+    }
+    return state.settled;
+  }
+
+  // Takes a result that is there. REQUIRES: ready().
+  Result<T> Take() {
+    auto state = std::move(state_);
+    std::lock_guard lock(state->mu);
+    return std::move(*state->result);
+  }
+
+  // `callback` runs once when the result is there: at once, on this thread, when it already is;
+  // otherwise on the producer's thread, where it must be short and must not wait.
+  void OnReady(std::function<void()> callback) {
+    {
+      std::lock_guard lock(state_->mu);
+      if (!state_->settled) {
+        state_->on_ready = std::move(callback);
+        return;
+      }
+    }
+    callback();
+  }
+
+  // Loses interest; returns when no byte will be written to the caller's memory any more.
+  void Cancel() {
+    if (!state_) return;
+    auto state = std::move(state_);
+    if (state->generation != ForkGeneration()) {
+      new std::shared_ptr<internal::PendingState<T>>(std::move(state));
+      return;
+    }
+    std::function<void()> cancel;
+    std::function<void()> drop;
+    {
+      std::lock_guard lock(state->mu);
+      if (state->settled) return;
+      state->cancelled = true;
+      cancel = std::move(state->on_cancel);
+      drop = std::move(state->on_ready);
+    }
+    if (cancel) cancel();
+    std::unique_lock lock(state->mu);
+    if (state->writes_to_caller) state->changed.wait(lock, [&] { return state->settled; });
+  }
+
+ private:
+  std::shared_ptr<internal::PendingState<T>> state_;
+};
+
+template <typename T>
+std::pair<Pending<T>, Promise<T>> MakePending() {
+  auto state = std::make_shared<internal::PendingState<T>>();
+  return {Pending<T>(state), Promise<T>(state)};
+}
+
+}  // namespace headrace
