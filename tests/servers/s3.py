@@ -17,7 +17,7 @@ from .process import ROOT, ServerError, ServerProcess, executable, free_ports
 
 
 class S3Server:
-    """What all have in common: entering starts the server in a temporary folder, leaving ends it."""
+    """What all have in common: entering starts it in a temporary folder, leaving ends it."""
 
     name = ""
     region = "us-east-1"
