@@ -7,10 +7,13 @@
 #include <string>
 #include <unistd.h>
 
+#include "base/wait.h"
+
 namespace headrace {
 
 const char* ShareName(Share share) {
-  static constexpr const char* kNames[kShareCount] = {"reads", "uploads", "cache", "shuffle"};
+  static constexpr const char* kNames[kShareCount] = {"reads", "look-ahead", "uploads", "cache",
+                                                      "shuffle"};
   return kNames[static_cast<std::size_t>(share)];
 }
 
@@ -84,17 +87,13 @@ MemoryBudget::MemoryBudget(Limits limits) : state_(std::make_shared<Lease::State
 }
 
 MemoryBudget::Limits MemoryBudget::Split(std::size_t total) {
-  return {total / 8 * 5, total / 8 * 3, 0, 0};
+  return {total / 8 * 3, total / 8 * 2, total / 8 * 3, 0, 0};
 }
 
-Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, std::stop_token stop,
+Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, const std::stop_token& stop,
                                     Deadline deadline) {
   Lease::State& state = *state_;
   Lease::State::Waiter waiter{.bytes = bytes};
-  std::stop_callback wake(stop, [&] {
-    std::lock_guard lock(state.mu);
-    waiter.granted_changed.notify_all();
-  });
   std::unique_lock lock(state.mu);
   Lease::State::Account& account = state.of(share);
   if (account.waiters.empty() && state.Fits(account, bytes)) {
@@ -102,20 +101,16 @@ Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, std::stop_to
     return Lease(state_, share, bytes);
   }
   account.waiters.push_back(&waiter);
-  auto done = [&] { return waiter.granted || stop.stop_requested(); };
-  if (deadline.never()) {
-    waiter.granted_changed.wait(lock, done);
-  } else {
-    waiter.granted_changed.wait_until(lock, deadline.at(), done);
-  }
-  if (waiter.granted) return Lease(state_, share, bytes);
+  const WaitEnd end =
+      WaitUntilDone(waiter.granted_changed, lock, stop, deadline, [&] { return waiter.granted; });
+  if (end == WaitEnd::kDone) return Lease(state_, share, bytes);
   account.waiters.remove(&waiter);
   state.Serve(account);  // whoever stood behind us may fit now
   const std::string what =
       fmt::format("waiting for {} bytes of the {} share of the memory budget ({} of {} in use)",
                   bytes, ShareName(share), account.in_use, account.limit);
-  return stop.stop_requested() ? Status(StatusCode::kCancelled, what + ": stopped by the caller")
-                               : Status(StatusCode::kTimeout, what + ": the deadline passed");
+  return end == WaitEnd::kStopped ? Status(StatusCode::kCancelled, what + ": stopped by the caller")
+                                  : Status(StatusCode::kTimeout, what + ": the deadline passed");
 }
 
 std::optional<Lease> MemoryBudget::TryAcquire(Share share, std::size_t bytes) {

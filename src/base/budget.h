@@ -28,8 +28,10 @@
 
 namespace headrace {
 
-enum class Share : std::uint8_t { kReads, kUploads, kCache, kShuffle };
-inline constexpr std::size_t kShareCount = 4;
+// Look-ahead holds results that nobody waits for yet. It has a share of its own so that it can
+// never keep a reader who does wait from its memory.
+enum class Share : std::uint8_t { kReads, kLookAhead, kUploads, kCache, kShuffle };
+inline constexpr std::size_t kShareCount = 5;
 const char* ShareName(Share share);
 
 class MemoryBudget;
@@ -63,12 +65,12 @@ class MemoryBudget {
   // Bytes per share.
   using Limits = std::array<std::size_t, kShareCount>;
   explicit MemoryBudget(Limits limits);
-  // Splits `total` bytes: reads 5/8, uploads 3/8; the cache and the shuffle take their part of the
-  // reads' share until there is one of them.
+  // Splits `total` bytes: reads 3/8, look-ahead 2/8, uploads 3/8; the cache and the shuffle take
+  // their part of the reads' share until there is one of them.
   static Limits Split(std::size_t total);
 
   // Waits until `bytes` are free; see the rule above. kCancelled or kTimeout when told to stop.
-  Result<Lease> Acquire(Share share, std::size_t bytes, std::stop_token stop = {},
+  Result<Lease> Acquire(Share share, std::size_t bytes, const std::stop_token& stop = {},
                         Deadline deadline = {});
   // nullopt when the bytes are not free at once, or others already wait.
   std::optional<Lease> TryAcquire(Share share, std::size_t bytes);

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-MemoryBudget OneShare(std::size_t bytes) { return MemoryBudget({bytes, 0, 0, 0}); }
+MemoryBudget OneShare(std::size_t bytes) { return MemoryBudget({bytes, 0, 0, 0, 0}); }
 
 TEST(MemoryBudget, LeasesReturnTheirBytes) {
   MemoryBudget budget = OneShare(100);

@@ -34,19 +34,10 @@ class CompletionQueue {
 
   // The tag of a Pending that is ready, in order of completion; nullopt when `stop` or `deadline`
   // came first.
-  std::optional<Tag> Next(std::stop_token stop = {}, Deadline deadline = {}) {
+  std::optional<Tag> Next(const std::stop_token& stop = {}, Deadline deadline = {}) {
     State& state = *state_;
-    std::stop_callback wake(stop, [&state] {
-      std::lock_guard lock(state.mu);
-      state.changed.notify_all();
-    });
     std::unique_lock lock(state.mu);
-    auto done = [&] { return !state.ready.empty() || stop.stop_requested(); };
-    if (deadline.never()) {
-      state.changed.wait(lock, done);
-    } else {
-      state.changed.wait_until(lock, deadline.at(), done);
-    }
+    WaitUntilDone(state.changed, lock, stop, deadline, [&] { return !state.ready.empty(); });
     if (state.ready.empty()) return std::nullopt;
     Tag tag = std::move(state.ready.front());
     state.ready.pop_front();

@@ -26,6 +26,7 @@
 
 #include "base/deadline.h"
 #include "base/fork.h"
+#include "base/wait.h"
 #include "headrace/status.h"
 
 namespace headrace {
@@ -146,30 +147,26 @@ class [[nodiscard]] Pending {
 
   // Blocks until the result is there and takes it. When `stop` is requested or `deadline` passes
   // first, the operation is cancelled and the answer is kCancelled or kTimeout. REQUIRES: valid().
-  Result<T> Wait(std::stop_token stop = {}, Deadline deadline = {}) {
-    if (WaitReady(std::move(stop), deadline)) return Take();
-    const bool timed_out = deadline.passed();
+  Result<T> Wait(const std::stop_token& stop = {}, Deadline deadline = {}) {
+    switch (WaitReady(stop, deadline)) {
+      case WaitEnd::kDone:
+        return Take();
+      case WaitEnd::kStopped:
+        Cancel();
+        return Status(StatusCode::kCancelled, "stopped by the caller");
+      case WaitEnd::kDeadline:
+        break;
+    }
     Cancel();
-    return timed_out ? Status(StatusCode::kTimeout, "the deadline passed")
-                     : Status(StatusCode::kCancelled, "stopped by the caller");
+    return Status(StatusCode::kTimeout, "the deadline passed");
   }
 
-  // Blocks until the result is there (true), or `stop` or `deadline` comes first (false). The
-  // operation goes on in either case. REQUIRES: valid().
-  bool WaitReady(std::stop_token stop = {}, Deadline deadline = {}) {
+  // Blocks until the result is there (kDone), or `stop` or `deadline` comes first; the operation
+  // goes on in any case. REQUIRES: valid().
+  WaitEnd WaitReady(const std::stop_token& stop = {}, Deadline deadline = {}) {
     auto& state = *state_;
-    std::stop_callback wake(stop, [&state] {
-      std::lock_guard lock(state.mu);
-      state.changed.notify_all();
-    });
     std::unique_lock lock(state.mu);
-    auto done = [&] { return state.settled || stop.stop_requested(); };
-    if (deadline.never()) {
-      state.changed.wait(lock, done);
-    } else {
-      state.changed.wait_until(lock, deadline.at(), done);
-    }
-    return state.settled;
+    return WaitUntilDone(state.changed, lock, stop, deadline, [&] { return state.settled; });
   }
 
   // Takes a result that is there. REQUIRES: ready().
@@ -209,7 +206,7 @@ class [[nodiscard]] Pending {
       cancel = std::move(state->on_cancel);
       drop = std::move(state->on_ready);
     }
-    if (cancel) cancel();
+    if (cancel) std::exchange(cancel, nullptr)();
     std::unique_lock lock(state->mu);
     if (state->writes_to_caller) state->changed.wait(lock, [&] { return state->settled; });
   }
@@ -222,6 +219,40 @@ template <typename T>
 std::pair<Pending<T>, Promise<T>> MakePending() {
   auto state = std::make_shared<internal::PendingState<T>>();
   return {Pending<T>(state), Promise<T>(state)};
+}
+
+// A Pending for what `convert` (Result<A> -> Result<B>) makes of another's result. `convert` runs
+// on the thread that settles `source`; cancelling goes through to it.
+template <typename B, typename A, typename F>
+Pending<B> Map(Pending<A> source, F convert) {
+  struct Link {
+    Link(Pending<A> s, Promise<B> p, F f)
+        : source(std::move(s)), promise(std::move(p)), convert(std::move(f)) {}
+    std::mutex mu;
+    Pending<A> source;  // guarded by mu
+    Promise<B> promise;
+    F convert;
+  };
+  auto [pending, promise] = MakePending<B>();
+  auto link = std::make_shared<Link>(std::move(source), std::move(promise), std::move(convert));
+  link->promise.OnCancel([weak = std::weak_ptr<Link>(link)] {
+    std::shared_ptr<Link> held = weak.lock();
+    if (held == nullptr) return;
+    Pending<A> dropped;
+    {
+      std::lock_guard lock(held->mu);
+      dropped = std::move(held->source);
+    }
+    dropped.Cancel();
+  });
+  link->source.OnReady([link] {
+    std::unique_lock lock(link->mu);
+    if (!link->source.valid()) return;  // cancelled; the promise ends with the link
+    Result<A> result = link->source.Take();
+    lock.unlock();
+    link->promise.Set(link->convert(std::move(result)));
+  });
+  return std::move(pending);
 }
 
 }  // namespace headrace

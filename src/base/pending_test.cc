@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <string>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -71,6 +72,15 @@ TEST(Pending, StopRequestEndsTheWait) {
   EXPECT_EQ(pending.Wait(stop.get_token()).status().code(), StatusCode::kCancelled);
 }
 
+TEST(Pending, InterruptCheckEndsTheWait) {
+  auto [pending, promise] = MakePending<int>();
+  static int checks = 0;
+  checks = 0;
+  ScopedInterruptCheck interrupt([] { return ++checks == 2; });
+  EXPECT_EQ(pending.Wait().status().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(promise.cancelled());
+}
+
 TEST(Pending, DropWaitsUntilTheLoopWritesNoMoreToTheCaller) {
   std::vector<int> memory(1, 0);
   auto [pending, promise] = MakePending<int>();
@@ -103,6 +113,35 @@ TEST(Pending, InheritedOverForkIsLetGoOf) {
   EXPECT_EQ(status, 0);
   promise.Set(3);
   EXPECT_EQ(*pending.Wait(), 3);
+}
+
+TEST(Map, ConvertsTheResult) {
+  auto [pending, promise] = MakePending<int>();
+  Pending<std::string> text =
+      Map<std::string>(std::move(pending), [](Result<int> r) -> Result<std::string> {
+        if (!r.ok()) return r.status();
+        return std::to_string(*r);
+      });
+  promise.Set(7);
+  EXPECT_EQ(*text.Wait(), "7");
+}
+
+TEST(Map, CancellingGoesThrough) {
+  auto [pending, promise] = MakePending<int>();
+  bool cancelled = false;
+  promise.OnCancel([&] { cancelled = true; });
+  {
+    Pending<int> mapped = Map<int>(std::move(pending), [](Result<int> r) { return r; });
+  }
+  EXPECT_TRUE(cancelled);
+  promise.Set(1);
+}
+
+TEST(Map, OfAReadyOneIsReady) {
+  Pending<int> mapped =
+      Map<int>(Pending<int>::Ready(4), [](Result<int> r) -> Result<int> { return *r + 1; });
+  EXPECT_TRUE(mapped.ready());
+  EXPECT_EQ(*mapped.Wait(), 5);
 }
 
 TEST(CompletionQueue, TagsComeInOrderOfCompletion) {

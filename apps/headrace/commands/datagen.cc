@@ -77,8 +77,7 @@ datagen::Progress ShowProgress(bool quiet) {
       };
 }
 
-void Report(const Options& options, const Result<datagen::Totals>& totals,
-            Clock::time_point begin) {
+int Report(const Options& options, const Result<datagen::Totals>& totals, Clock::time_point begin) {
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (options.json) {
     nlohmann::json summary;
@@ -94,17 +93,17 @@ void Report(const Options& options, const Result<datagen::Totals>& totals,
     fmt::print("{} files, {:.1f} MB in {} ({:.1f} s)\n", totals->files,
                static_cast<double>(totals->bytes) / 1e6, options.common.folder.string(), seconds);
   }
-  if (totals.ok()) return;
+  if (totals.ok()) return kExitOk;
   if (!options.json) fmt::print(stderr, "headrace datagen: {}\n", totals.status().ToString());
-  throw CLI::RuntimeError(totals.status().code() == StatusCode::kInvalidArgument ? 2 : 1);
+  return totals.status().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 
 template <typename Write>
-void Run(Options& options, Write write) {
+int Run(Options& options, Write write) {
   options.common.progress = ShowProgress(options.quiet || options.json);
   const auto begin = Clock::now();
   const StopOnSignal signals;
-  Report(options, write(signals.token()), begin);
+  return Report(options, write(signals.token()), begin);
 }
 
 void AddCommon(CLI::App& command, Options& options) {
@@ -120,7 +119,7 @@ void AddCommon(CLI::App& command, Options& options) {
 
 }  // namespace
 
-void AddDatagen(CLI::App& app) {
+void AddDatagen(CLI::App& app, std::function<void(Command)> chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("datagen", "make data sets to try things on");
   command->require_subcommand(1);
@@ -143,9 +142,11 @@ void AddDatagen(CLI::App& app) {
   images->add_option("--height", options->images.height, "pixels")->capture_default_str();
   images->add_option("--quality", options->images.quality, "JPEG quality, 1 to 100")
       ->capture_default_str();
-  images->callback([options] {
-    Run(*options, [&](std::stop_token stop) {
-      return datagen::WriteImages(options->common, options->images, std::move(stop));
+  images->callback([options, chosen] {
+    chosen([options] {
+      return Run(*options, [&](std::stop_token stop) {
+        return datagen::WriteImages(options->common, options->images, std::move(stop));
+      });
     });
   });
 
@@ -159,14 +160,16 @@ void AddDatagen(CLI::App& app) {
           "bytes, or with a unit: 115KB (1000), 8MiB (1024); given again, sizes take turns")
       ->required()
       ->allow_extra_args(false);
-  files->callback([options] {
+  files->callback([options, chosen] {
     for (const std::string& size : options->sizes) {
       const Result<std::uint64_t> bytes = datagen::ParseSize(size);
       if (!bytes.ok()) throw CLI::ValidationError("--size", bytes.status().message());
       options->files.sizes.push_back(*bytes);
     }
-    Run(*options, [&](std::stop_token stop) {
-      return datagen::WriteFiles(options->common, options->files, std::move(stop));
+    chosen([options] {
+      return Run(*options, [&](std::stop_token stop) {
+        return datagen::WriteFiles(options->common, options->files, std::move(stop));
+      });
     });
   });
 }

@@ -1,10 +1,10 @@
+// headrace datagen images|files DIR: data sets to try things on.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "commands/command.h"
 
 namespace headrace::cli {
 
-// Adds `headrace datagen images|files`.
-void AddDatagen(CLI::App& app);
+void AddDatagen(CLI::App& app, std::function<void(Command)> chosen);
 
 }  // namespace headrace::cli

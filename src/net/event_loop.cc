@@ -1,0 +1,398 @@
+#include "net/event_loop.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <unordered_map>
+#include <vector>
+
+#include "net/curl_transfer.h"
+
+namespace headrace::net {
+namespace {
+
+constexpr int kMaxEvents = 256;
+
+// Which descriptors a loop has open, readable by a fork's child whatever the loop was doing.
+class DescriptorSet {
+ public:
+  void Insert(int fd) {
+    if (fd >= 0 && fd < kMax) words_[Word(fd)].fetch_or(Bit(fd));
+  }
+  void Erase(int fd) {
+    if (fd >= 0 && fd < kMax) words_[Word(fd)].fetch_and(~Bit(fd));
+  }
+  void CloseAll() {
+    for (int fd = 0; fd < kMax; ++fd) {
+      if ((words_[Word(fd)].load() & Bit(fd)) != 0) close(fd);
+    }
+  }
+
+ private:
+  static constexpr int kMax = 1 << 16;
+  static std::size_t Word(int fd) { return static_cast<std::size_t>(fd) / 64; }
+  static std::uint64_t Bit(int fd) { return std::uint64_t{1} << (fd % 64); }
+  std::array<std::atomic<std::uint64_t>, kMax / 64> words_{};
+};
+
+}  // namespace
+
+class EventLoop::Impl {
+ public:
+  Impl(const TransportOptions& options, LoopMetrics* metrics)
+      : options_(options),
+        metrics_(metrics),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        multi_(curl_multi_init()) {
+    if (options_.ca_bundle.empty()) options_.ca_bundle = FindCaBundle();
+    descriptors_.Insert(epoll_);
+    descriptors_.Insert(wake_);
+    epoll_event event{.events = EPOLLIN, .data = {.fd = wake_}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
+    curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Impl::OnCurlTimer);
+    curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS,
+                      static_cast<long>(options_.max_idle_connections));
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~Impl() {
+    Post([this] { stop_ = true; });
+    thread_.join();
+    transfers_.clear();
+    idle_.clear();
+    curl_multi_cleanup(multi_);
+    close(epoll_);
+    close(wake_);
+  }
+
+  void Post(std::function<void()> work) {
+    bool wake = false;
+    {
+      std::lock_guard lock(mu_);
+      wake = posted_.empty() && !awake_;
+      posted_.push_back(std::move(work));
+    }
+    if (wake) {
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const ssize_t n = write(wake_, &one, sizeof(one));
+    }
+  }
+
+  bool InLoop() const { return std::this_thread::get_id() == loop_thread_.load(); }
+
+  TimerId At(SteadyTime at, std::function<void()> work) {
+    const TimerId id = ++last_id_;
+    timers_.emplace(std::pair(at, id), std::move(work));
+    timer_times_.emplace(id, at);
+    return id;
+  }
+
+  void CancelTimer(TimerId id) {
+    auto it = timer_times_.find(id);
+    if (it == timer_times_.end()) return;
+    timers_.erase(std::pair(it->second, id));
+    timer_times_.erase(it);
+  }
+
+  TransferId Start(Request request, ResponseHandler* handler) {
+    const TransferId id = ++last_id_;
+    std::unique_ptr<CurlTransfer> transfer;
+    if (!idle_.empty()) {
+      transfer = std::move(idle_.back());
+      idle_.pop_back();
+    } else {
+      transfer = std::make_unique<CurlTransfer>(options_, &hooks_);
+    }
+    transfer->Prepare(id, std::move(request), handler);
+    metrics_->transfers.Add();
+    to_add_.push_back(id);
+    transfers_.emplace(id, std::move(transfer));
+    return id;
+  }
+
+  void Abort(TransferId id) {
+    auto it = transfers_.find(id);
+    if (it == transfers_.end()) return;
+    CurlTransfer& transfer = *it->second;
+    if (transfer.DrainInstead()) return;
+    // libcurl forbids removing a handle from inside its own callbacks, so that comes later.
+    transfer.Mute();
+    doomed_.push_back(id);
+  }
+
+  std::uint64_t BytesMoved(TransferId id) {
+    auto it = transfers_.find(id);
+    return it == transfers_.end() ? 0 : it->second->BytesMoved();
+  }
+
+  void CloseInheritedDescriptors() { descriptors_.CloseAll(); }
+
+ private:
+  struct Watch {
+    int wanted = 0;         // what libcurl asked for, CURL_POLL_*
+    std::uint32_t set = 0;  // what epoll was told
+    bool registered = false;
+  };
+
+  static std::uint32_t EventsFor(int what) {
+    switch (what) {
+      case CURL_POLL_IN:
+        return EPOLLIN;
+      case CURL_POLL_OUT:
+        return EPOLLOUT;
+      case CURL_POLL_INOUT:
+        return EPOLLIN | EPOLLOUT;
+      default:
+        return 0;
+    }
+  }
+
+  static int OnSocket(CURL*, curl_socket_t fd, int what, void* self, void*) {
+    static_cast<Impl*>(self)->WatchSocket(fd, what);
+    return 0;
+  }
+
+  void WatchSocket(int fd, int what) {
+    Watch& watch = watches_[fd];
+    watch.wanted = what == CURL_POLL_REMOVE ? CURL_POLL_NONE : what;
+    const std::uint32_t events = EventsFor(watch.wanted);
+    // An idle connection stays registered for reading: see the top of the header.
+    if (events == 0) return;
+    SetEvents(fd, watch, events);
+  }
+
+  void SetEvents(int fd, Watch& watch, std::uint32_t events) {
+    if (watch.registered && watch.set == events) return;
+    epoll_event event{.events = events, .data = {.fd = fd}};
+    if (watch.registered) {
+      if (epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0 || errno != ENOENT) {
+        watch.set = events;
+        return;
+      }
+    }
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+    watch.registered = true;
+    watch.set = events;
+  }
+
+  static int OnCurlTimer(CURLM*, long timeout_ms, void* self) {
+    auto& impl = *static_cast<Impl*>(self);
+    impl.curl_due_ = timeout_ms < 0
+                         ? SteadyTime::max()
+                         : std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+    return 0;
+  }
+
+  static void OnOpened(void* self, int fd) {
+    auto& impl = *static_cast<Impl*>(self);
+    impl.descriptors_.Insert(fd);
+    impl.watches_.erase(fd);
+    impl.metrics_->connections.Add(1);
+    impl.metrics_->connections_opened.Add();
+  }
+
+  static void OnClosed(void* self, int fd) {
+    auto& impl = *static_cast<Impl*>(self);
+    impl.descriptors_.Erase(fd);
+    impl.watches_.erase(fd);  // the kernel forgets a closed descriptor by itself
+    impl.metrics_->connections.Add(-1);
+  }
+
+  void Run() {
+    loop_thread_ = std::this_thread::get_id();
+    pthread_setname_np(pthread_self(), "headrace-loop");
+    while (!stop_) {
+      RunPosted();
+      RunTimers();
+      if (std::chrono::steady_clock::now() >= curl_due_) {
+        curl_due_ = SteadyTime::max();
+        int running = 0;
+        curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
+      }
+      CollectDoomed();
+      CollectFinished();
+      AddStarted();
+      if (!stop_) WaitForEvents();
+    }
+    for (auto& [id, transfer] : transfers_) curl_multi_remove_handle(multi_, transfer->easy());
+    std::lock_guard lock(mu_);
+    awake_ = false;
+  }
+
+  void RunPosted() {
+    std::vector<std::function<void()>> work;
+    {
+      std::lock_guard lock(mu_);
+      awake_ = true;
+      work.swap(posted_);
+    }
+    for (auto& item : work) {
+      if (stop_) break;
+      item();
+    }
+  }
+
+  void RunTimers() {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    while (!timers_.empty() && timers_.begin()->first.first <= now) {
+      auto node = timers_.extract(timers_.begin());
+      timer_times_.erase(node.key().second);
+      node.mapped()();
+    }
+  }
+
+  // Milliseconds to wait, rounded up so that a timer is never polled for.
+  int TimeoutMs() {
+    SteadyTime due = curl_due_;
+    if (!timers_.empty()) due = std::min(due, timers_.begin()->first.first);
+    if (due == SteadyTime::max()) return -1;
+    const auto now = std::chrono::steady_clock::now();
+    if (due <= now) return 0;
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
+    return static_cast<int>(std::min<std::int64_t>(ms, 60'000));
+  }
+
+  void WaitForEvents() {
+    int timeout = TimeoutMs();
+    {
+      std::lock_guard lock(mu_);
+      if (posted_.empty() && doomed_.empty()) {
+        awake_ = false;
+      } else {
+        timeout = 0;
+      }
+    }
+    epoll_event events[kMaxEvents];
+    const int n = epoll_wait(epoll_, events, kMaxEvents, timeout);
+    {
+      std::lock_guard lock(mu_);
+      awake_ = true;
+    }
+    for (int i = 0; i < n; ++i) {
+      const int fd = events[i].data.fd;
+      if (fd == wake_) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const ssize_t r = read(wake_, &count, sizeof(count));
+        continue;
+      }
+      OnEvent(fd, events[i].events);
+    }
+  }
+
+  void OnEvent(int fd, std::uint32_t events) {
+    auto it = watches_.find(fd);
+    if (it == watches_.end()) return;  // closed by an earlier event of this round
+    if (it->second.wanted == CURL_POLL_NONE) {
+      // The server closed an idle connection. libcurl finds out when it next wants to use it.
+      epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+      it->second.registered = false;
+      return;
+    }
+    int mask = 0;
+    if ((events & EPOLLIN) != 0) mask |= CURL_CSELECT_IN;
+    if ((events & EPOLLOUT) != 0) mask |= CURL_CSELECT_OUT;
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) mask |= CURL_CSELECT_IN | CURL_CSELECT_ERR;
+    int running = 0;
+    curl_multi_socket_action(multi_, fd, mask, &running);
+  }
+
+  // Adding a handle is forbidden inside libcurl's callbacks, too, and handlers may well start
+  // there.
+  void AddStarted() {
+    for (const TransferId id : std::exchange(to_add_, {})) {
+      if (auto it = transfers_.find(id); it != transfers_.end()) {
+        curl_multi_add_handle(multi_, it->second->easy());
+      }
+    }
+  }
+
+  void CollectDoomed() {
+    for (const TransferId id : std::exchange(doomed_, {})) {
+      if (auto it = transfers_.find(id); it != transfers_.end()) {
+        if (it->second->connected()) metrics_->connections_lost_to_abort.Add();
+        curl_multi_remove_handle(multi_, it->second->easy());
+        Recycle(it);
+      }
+    }
+  }
+
+  void CollectFinished() {
+    int left = 0;
+    while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      CurlTransfer* transfer = CurlTransfer::Of(message->easy_handle);
+      const CURLcode code = message->data.result;
+      auto it = transfers_.find(transfer->id());
+      ResponseHandler* handler = transfer->handler();
+      const TransferEnd end = transfer->End(code);
+      curl_multi_remove_handle(multi_, transfer->easy());
+      Recycle(it);
+      if (handler != nullptr) handler->OnEnd(end);
+    }
+  }
+
+  void Recycle(std::map<TransferId, std::unique_ptr<CurlTransfer>>::iterator it) {
+    it->second->Finish();
+    if (idle_.size() < kMaxIdleHandles) idle_.push_back(std::move(it->second));
+    transfers_.erase(it);
+  }
+
+  static constexpr std::size_t kMaxIdleHandles = 256;
+
+  TransportOptions options_;
+  LoopMetrics* const metrics_;
+  const int epoll_;
+  const int wake_;
+  CURLM* const multi_;
+  const CurlTransfer::SocketHooks hooks_{
+      .owner = this, .opened = &Impl::OnOpened, .closed = &Impl::OnClosed};
+  DescriptorSet descriptors_;
+
+  std::mutex mu_;
+  std::vector<std::function<void()>> posted_;  // guarded by mu_
+  bool awake_ = false;                         // guarded by mu_; looks at posted_ before it sleeps
+
+  std::atomic<std::thread::id> loop_thread_{};
+
+  // The loop thread's own.
+  bool stop_ = false;
+  std::uint64_t last_id_ = 0;
+  std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
+  std::unordered_map<TimerId, SteadyTime> timer_times_;
+  SteadyTime curl_due_ = SteadyTime::max();
+  std::unordered_map<int, Watch> watches_;
+  std::map<TransferId, std::unique_ptr<CurlTransfer>> transfers_;
+  std::vector<std::unique_ptr<CurlTransfer>> idle_;
+  std::vector<TransferId> to_add_;
+  std::vector<TransferId> doomed_;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+EventLoop::EventLoop(const TransportOptions& options, LoopMetrics* metrics)
+    : impl_(std::make_unique<Impl>(options, metrics)) {}
+EventLoop::~EventLoop() = default;
+void EventLoop::Post(std::function<void()> work) { impl_->Post(std::move(work)); }
+bool EventLoop::InLoop() const { return impl_->InLoop(); }
+EventLoop::TimerId EventLoop::At(SteadyTime at, std::function<void()> work) {
+  return impl_->At(at, std::move(work));
+}
+void EventLoop::CancelTimer(TimerId id) { impl_->CancelTimer(id); }
+EventLoop::TransferId EventLoop::Start(Request request, ResponseHandler* handler) {
+  return impl_->Start(std::move(request), handler);
+}
+void EventLoop::Abort(TransferId id) { impl_->Abort(id); }
+std::uint64_t EventLoop::BytesMoved(TransferId id) { return impl_->BytesMoved(id); }
+void EventLoop::CloseInheritedDescriptors() { impl_->CloseInheritedDescriptors(); }
+
+}  // namespace headrace::net
