@@ -22,7 +22,8 @@ struct BackendUnderTest {
   std::function<Fixture()> make;
   // Whether a backend can hold a key, where capabilities().any_key is false.
   std::function<bool(std::string_view key)> holds = [](std::string_view) { return true; };
-  bool keeps_content_type = true;
+  // Writing to a bucket that is not there makes it.
+  bool makes_buckets = false;
 };
 
 void PrintTo(const BackendUnderTest& backend, std::ostream* out);
