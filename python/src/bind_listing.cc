@@ -136,6 +136,9 @@ void BindListing(nb::module_& module) {
       .def("get_many", &GetMany, nb::arg("client"), nb::arg("indices"), nb::arg("ahead"))
       .def("to_bytes",
            [](const Listing& self) { return nb::bytes(self.bytes().data(), self.bytes().size()); })
+      .def("size_of",
+           [](const Listing& self, nb::handle index) { return self.SizeOf(ToIndex(self, index)); })
+      .def_prop_ro("largest", &Listing::largest)
       .def_prop_ro("fd", &Listing::fd)
       .def_prop_ro("nbytes", [](const Listing& self) { return self.bytes().size(); })
       .def_prop_ro("id", &Listing::Id);

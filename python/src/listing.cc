@@ -143,6 +143,13 @@ Listing::Entry Listing::At(std::uint64_t index) const {
   return entry;
 }
 
+std::optional<std::uint64_t> Listing::SizeOf(std::uint64_t index) const {
+  const std::uint64_t from = Offset(index);
+  std::string_view entry(begin_ + from, Offset(index + 1) - from);
+  const std::uint64_t size = TakeVarint(entry);
+  return size > 0 ? std::optional(size - 1) : std::nullopt;
+}
+
 std::string Listing::Id() const {
   std::string id;
   unsigned char bytes[sizeof(footer_.id)];
@@ -163,6 +170,7 @@ ListingBuilder::~ListingBuilder() {
 void ListingBuilder::Add(std::string_view address, std::optional<std::uint64_t> size,
                          std::string_view etag) {
   offsets_.push_back(written_ + pending_.size());
+  largest_ = std::max(largest_, size.value_or(0));
   AppendVarint(pending_, size.has_value() ? *size + 1 : 0);
   AppendEtag(pending_, etag);
   pending_.append(address);
@@ -193,6 +201,7 @@ Result<std::unique_ptr<Listing>> ListingBuilder::Finish() {
   Listing::Footer footer;
   footer.magic = Listing::kMagic;
   footer.count = offsets_.size();
+  footer.largest = largest_;
   offsets_.push_back(written_ + pending_.size());
   footer.base_at = offsets_.back();
   footer.base_size = base_.size();

@@ -44,6 +44,10 @@ class Listing {
   std::uint64_t size() const { return footer_.count; }
   // REQUIRES: index < size().
   Entry At(std::uint64_t index) const;
+  // Of the largest object, in bytes, as far as sizes are known.
+  std::uint64_t largest() const { return footer_.largest; }
+  // REQUIRES: index < size().
+  std::optional<std::uint64_t> SizeOf(std::uint64_t index) const;
   int fd() const { return fd_; }
   // The whole file.
   std::string_view bytes() const { return {begin_, length_}; }
@@ -55,6 +59,7 @@ class Listing {
   struct Footer {
     std::uint64_t magic = 0;
     std::uint64_t count = 0;
+    std::uint64_t largest = 0;
     std::uint64_t base_at = 0;
     std::uint64_t base_size = 0;
     std::uint64_t offsets_at = 0;
@@ -93,6 +98,7 @@ class ListingBuilder {
   Status status_;
   std::string pending_;
   std::uint64_t written_ = 0;  // bytes, those pending included
+  std::uint64_t largest_ = 0;
   std::vector<std::uint64_t> offsets_;
 };
 

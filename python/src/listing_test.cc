@@ -33,6 +33,9 @@ TEST(Listing, GivesBackWhatWasAdded) {
   EXPECT_EQ(all.At(3).uri, "s3://bucket/" + std::string(1024, 'k'));
   EXPECT_EQ(all.At(3).size, UINT64_MAX - 1);
   EXPECT_EQ(all.At(3).etag, "");
+  EXPECT_EQ(all.SizeOf(0), 115'000u);
+  EXPECT_EQ(all.SizeOf(2), std::nullopt);
+  EXPECT_EQ(all.largest(), UINT64_MAX - 1);
 }
 
 TEST(Listing, ManyCostAboutThirtyBytesBesideTheirKeys) {
