@@ -327,12 +327,12 @@ class Client:
         return ObjectWriter(self._native.open_writer(uri, put_options(options)), uri)
 
     def create_bucket(self, bucket: str) -> None:
-        """Creates a bucket."""
-        self._native.create_bucket(bucket)
+        """Creates a bucket, given by its name or as ``s3://bucket``."""
+        self._native.create_bucket(_bucket_address(bucket))
 
     def delete_bucket(self, bucket: str) -> None:
         """Deletes an empty bucket."""
-        self._native.delete_bucket(bucket)
+        self._native.delete_bucket(_bucket_address(bucket))
 
     def list_buckets(self) -> builtins.list[str]:
         """The buckets that these credentials can see."""
@@ -345,6 +345,10 @@ class Client:
     def prometheus_text(self) -> str:
         """The metrics in Prometheus's text format."""
         return self._native.prometheus_text()
+
+
+def _bucket_address(bucket: str) -> str:
+    return bucket if "://" in bucket else f"s3://{bucket}"
 
 
 def _rebuild(arguments: dict[str, Any]) -> Client:

@@ -38,14 +38,26 @@ GetItem ToItem(Listing::Entry entry) {
   return item;
 }
 
+// What stands before a key in every address of one listing.
+std::string Base(const Address& address) {
+  switch (address.scheme) {
+    case Address::Scheme::kS3:
+      return "s3://" + address.bucket + "/";
+    case Address::Scheme::kMemory:
+      return "memory://" + address.bucket + "/";
+    case Address::Scheme::kFile:
+      break;
+  }
+  return "";  // a path is an address
+}
+
 std::unique_ptr<Listing> Build(ClientHandle& self, nb::handle uri, bool skip_markers) {
   const std::shared_ptr<Client> client = self.Get();
   const std::string prefix = ToBytes(uri);
   return Unwrap(Blocking([&]() -> Result<std::unique_ptr<Listing>> {
     Result<Address> address = ParseAddress(prefix);
     if (!address.ok()) return address.status();
-    address->key.clear();
-    ListingBuilder builder(FormatAddress(*address));
+    ListingBuilder builder(Base(*address));
     auto lister = client->List(prefix);
     if (!lister.ok()) return lister.status();
     while (true) {
