@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-
 #include <fmt/format.h>
 
 #include "base/macros.h"
@@ -80,9 +79,7 @@ void ActiveRequest::Start(bool saturated, Done done) {
   Perform(machine_.Start(context_.clock->Now()));
 }
 
-void ActiveRequest::Cancel() {
-  Finish(Status(StatusCode::kCancelled, "cancelled by the caller"));
-}
+void ActiveRequest::Cancel() { Finish(Status(StatusCode::kCancelled, "cancelled by the caller")); }
 
 void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
   for (const int slot : actions.abort) {
@@ -96,22 +93,23 @@ void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
       reply_.attempts = machine_.attempts();
       Finish(std::move(reply_));
       return;
-    case AttemptMachine::Outcome::kFailed: Finish(WithFacts(last_failure_)); return;
+    case AttemptMachine::Outcome::kFailed:
+      Finish(WithFacts(last_failure_));
+      return;
     case AttemptMachine::Outcome::kTimedOut: {
-      const double seconds =
-          std::chrono::duration<double>(context_.clock->Now() - began_).count();
+      const double seconds = std::chrono::duration<double>(context_.clock->Now() - began_).count();
       const std::string what = fmt::format("no answer within {:.1f} s", seconds);
-      Finish(WithFacts(last_failure_.ok()
-                           ? Status(StatusCode::kTimeout, what)
-                           : Status(last_failure_.code() == StatusCode::kThrottled
-                                        ? StatusCode::kThrottled
-                                        : StatusCode::kTimeout,
-                                    fmt::format("{}; the last failure: {}", what,
-                                                last_failure_.message()),
-                                    last_failure_.info())));
+      Finish(WithFacts(
+          last_failure_.ok()
+              ? Status(StatusCode::kTimeout, what)
+              : Status(last_failure_.code() == StatusCode::kThrottled ? StatusCode::kThrottled
+                                                                      : StatusCode::kTimeout,
+                       fmt::format("{}; the last failure: {}", what, last_failure_.message()),
+                       last_failure_.info())));
       return;
     }
-    case AttemptMachine::Outcome::kNone: break;
+    case AttemptMachine::Outcome::kNone:
+      break;
   }
   if (actions.send) {
     if (actions.send_is_hedge) context_.metrics->hedges_sent.Add();
@@ -186,24 +184,25 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
   // The answer is often known, and then given at once: no trip through the queue of posted work.
   auto inline_answer = std::make_shared<std::optional<Result<std::string>>>();
   auto returned = std::make_shared<bool>(false);
-  context_.resolver->Pick(
-      attempt.host, [self = self_, loop = context_.loop, slot, run = attempt.run, route,
-                    inline_answer, returned](Result<std::string> address) {
-        if (loop->InLoop() && !*returned) {
-          inline_answer->emplace(std::move(address));
-          return;
-        }
-        loop->Post([self, slot, run, route, address = std::move(address)] {
-          ActiveRequest* request = *self;
-          if (request == nullptr) return;
-          if (request->attempts_[static_cast<std::size_t>(slot)].run != run) return;
-          if (!address.ok()) {
-            request->Fail(slot, address.status(), ErrorClass::kTransient);
-          } else {
-            request->SendTo(slot, route, *address);
-          }
-        });
-      });
+  context_.resolver->Pick(attempt.host,
+                          [self = self_, loop = context_.loop, slot, run = attempt.run, route,
+                           inline_answer, returned](Result<std::string> address) {
+                            if (loop->InLoop() && !*returned) {
+                              inline_answer->emplace(std::move(address));
+                              return;
+                            }
+                            loop->Post([self, slot, run, route, address = std::move(address)] {
+                              ActiveRequest* request = *self;
+                              if (request == nullptr) return;
+                              if (request->attempts_[static_cast<std::size_t>(slot)].run != run)
+                                return;
+                              if (!address.ok()) {
+                                request->Fail(slot, address.status(), ErrorClass::kTransient);
+                              } else {
+                                request->SendTo(slot, route, *address);
+                              }
+                            });
+                          });
   *returned = true;
   if (!inline_answer->has_value()) return;
   const Result<std::string>& address = **inline_answer;
@@ -227,8 +226,8 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
   const WireOptions& wire = *context_.wire;
   net::Request out;
   out.method = FactsOf(request_.operation).method;
-  out.url = fmt::format("{}{}{}{}", route.origin, route.target.path, request_.query.empty() ? "" : "?",
-                        request_.query);
+  out.url = fmt::format("{}{}{}{}", route.origin, route.target.path,
+                        request_.query.empty() ? "" : "?", request_.query);
   out.body = request_.body;
 
   std::vector<HeaderView> to_sign;
@@ -265,9 +264,10 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
                           .query = request_.query,
                           .headers = to_sign,
                           .payload_hash = hash};
-    ASSIGN_OR_RETURN(const SignedHeaders headers,
-                     context_.signer->Sign(input, *attempt.credentials, {.region = route.region},
-                                           context_.endpoints->SigningTime(context_.clock->WallNow())));
+    ASSIGN_OR_RETURN(
+        const SignedHeaders headers,
+        context_.signer->Sign(input, *attempt.credentials, {.region = route.region},
+                              context_.endpoints->SigningTime(context_.clock->WallNow())));
     out.headers.Add("x-amz-date", headers.x_amz_date);
     out.headers.Add("x-amz-content-sha256", headers.x_amz_content_sha256);
     if (!headers.x_amz_security_token.empty()) {
@@ -398,10 +398,11 @@ Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
   const std::string where = FormatUri(request_.bucket, request_.key);
   const std::string_view etag = BareEtag(headers.Get("ETag"));
   if (!etag_.empty() && !etag.empty() && etag != etag_) {
-    return Status(StatusCode::kObjectChanged,
-                  fmt::format("{} was replaced while it was being read (ETag {} became {}); open it "
-                              "again to read the new version",
-                              where, etag_, etag));
+    return Status(
+        StatusCode::kObjectChanged,
+        fmt::format("{} was replaced while it was being read (ETag {} became {}); open it "
+                    "again to read the new version",
+                    where, etag_, etag));
   }
   if (etag_.empty()) etag_ = etag;
   const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
@@ -413,16 +414,18 @@ Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
                                 where, status));
     }
     if (status == 206 && range->offset != wanted) {
-      return Status(StatusCode::kProtocol,
-                    fmt::format("reading {}: asked for bytes from {} on, the server sent them from {} on",
-                                where, wanted, range->offset));
+      return Status(
+          StatusCode::kProtocol,
+          fmt::format("reading {}: asked for bytes from {} on, the server sent them from {} on",
+                      where, wanted, range->offset));
     }
     reply_.object_size = range->size;
   } else if (wanted != 0) {
-    return Status(StatusCode::kProtocol,
-                  fmt::format("reading {}: the server ignored the Range header; headrace needs a server "
-                              "that supports ranged GETs",
-                              where));
+    return Status(
+        StatusCode::kProtocol,
+        fmt::format("reading {}: the server ignored the Range header; headrace needs a server "
+                    "that supports ranged GETs",
+                    where));
   } else {
     reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
   }
@@ -472,11 +475,11 @@ Status ActiveRequest::VerifyWhole() {
   if (!whole || checksum_.algorithm() == ChecksumAlgorithm::kNone || checksum_ == stored.checksum) {
     return {};
   }
-  return Status(StatusCode::kChecksumMismatch,
-                fmt::format("{}: the bytes received have {} {}, the object was stored with {}",
-                            FormatUri(request_.bucket, request_.key),
-                            ChecksumName(checksum_.algorithm()), checksum_.ToHeader(),
-                            stored.checksum.ToHeader()));
+  return Status(
+      StatusCode::kChecksumMismatch,
+      fmt::format("{}: the bytes received have {} {}, the object was stored with {}",
+                  FormatUri(request_.bucket, request_.key), ChecksumName(checksum_.algorithm()),
+                  checksum_.ToHeader(), stored.checksum.ToHeader()));
 }
 
 void ActiveRequest::Restart() {
@@ -511,7 +514,8 @@ void ActiveRequest::OnWhole(Attempt& attempt) {
     }
   }
   const SteadyTime now = context_.clock->Now();
-  context_.flow->OnAnswer(now - attempt.sent, reply_.received + request_.body.size(), saturated_, now);
+  context_.flow->OnAnswer(now - attempt.sent, reply_.received + request_.body.size(), saturated_,
+                          now);
   Perform(machine_.OnComplete(attempt.slot, now));
 }
 
@@ -524,7 +528,8 @@ ServerAnswer ActiveRequest::ReadAnswer(const Attempt& attempt) const {
   answer.region = headers.Get("x-amz-bucket-region");
   answer.location = headers.Get("Location");
   if (const std::optional<WallTime> date = ParseHttpDate(headers.Get("Date"))) {
-    answer.clock_offset = std::chrono::round<std::chrono::seconds>(*date - context_.clock->WallNow());
+    answer.clock_offset =
+        std::chrono::round<std::chrono::seconds>(*date - context_.clock->WallNow());
   }
   ParseErrorDocument(attempt.error_body, &answer);
   return answer;
@@ -551,7 +556,8 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
   if (error_class == ErrorClass::kAuthRefresh && context_.credentials != nullptr) {
     context_.credentials->Invalidate(*attempt.credentials);
   }
-  if (error_class == ErrorClass::kClockSkew) context_.endpoints->SetClockOffset(answer.clock_offset);
+  if (error_class == ErrorClass::kClockSkew)
+    context_.endpoints->SetClockOffset(answer.clock_offset);
   if (error_class == ErrorClass::kRedirect) {
     if (const Status moved = context_.endpoints->Follow(request_.bucket, answer); !moved.ok()) {
       return Fail(attempt.slot, moved.WithInfo(status.info()), ErrorClass::kFatal);
@@ -567,28 +573,31 @@ void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
   switch (end.kind) {
     case Kind::kConnectFailed:
       if (!attempt.address.empty()) context_.resolver->ReportFailure(attempt.host, attempt.address);
-      return Fail(attempt.slot,
-                  Status(StatusCode::kUnreachable,
-                         fmt::format("cannot connect to {}: {}; check that the endpoint is right and up",
-                                     where, end.detail)),
-                  ErrorClass::kTransient);
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("cannot connect to {}: {}; check that the endpoint is right and up",
+                             where, end.detail)),
+          ErrorClass::kTransient);
     case Kind::kTlsFailed:
-      return Fail(attempt.slot,
-                  Status(StatusCode::kUnreachable,
-                         fmt::format("no TLS connection to {}: {}; set AWS_CA_BUNDLE to the file of "
-                                     "authorities that signed its certificate",
-                                     where, end.detail)),
-                  ErrorClass::kFatal);
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("no TLS connection to {}: {}; set AWS_CA_BUNDLE to the file of "
+                             "authorities that signed its certificate",
+                             where, end.detail)),
+          ErrorClass::kFatal);
     case Kind::kRefused:
       return Fail(attempt.slot,
                   Status(StatusCode::kInvalidArgument,
                          fmt::format("cannot form a request to {}: {}", where, end.detail)),
                   ErrorClass::kFatal);
     default:
-      return Fail(attempt.slot,
-                  Status(StatusCode::kUnreachable,
-                         fmt::format("the connection to {} broke in mid-answer: {}", where, end.detail)),
-                  ErrorClass::kTransient);
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("the connection to {} broke in mid-answer: {}", where, end.detail)),
+          ErrorClass::kTransient);
   }
 }
 

@@ -1,7 +1,8 @@
 // One request under way on an event loop: carries out what its AttemptMachine decides.
 //
-// All of it runs on the loop's thread. The bytes of a GET go straight from libcurl's buffer to where they
-// belong; a body that breaks off keeps what it brought, and the next attempt asks for the rest.
+// All of it runs on the loop's thread. The bytes of a GET go straight from libcurl's buffer to
+// where they belong; a body that breaks off keeps what it brought, and the next attempt asks for
+// the rest.
 #pragma once
 
 #include <array>

@@ -30,8 +30,8 @@ class BucketEndpoints {
   explicit BucketEndpoints(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 
   Route For(std::string_view bucket, std::string_view key) const;
-  // A redirect's answer: remembers where the bucket is. An error when it leads out of the endpoint's own
-  // domain, or nowhere new.
+  // A redirect's answer: remembers where the bucket is. An error when it leads out of the
+  // endpoint's own domain, or nowhere new.
   Status Follow(const std::string& bucket, const ServerAnswer& answer);
 
   // What to sign with, when the server's clock and ours differ.

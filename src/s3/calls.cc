@@ -1,8 +1,8 @@
 #include "s3/calls.h"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "base/macros.h"
@@ -77,8 +77,9 @@ Result<ChecksumAlgorithm> ParseChecksumName(std::string_view name) {
   if (name.empty() || name == "crc32c" || name == "CRC32C") return ChecksumAlgorithm::kCrc32c;
   if (name == "crc64nvme" || name == "CRC64NVME") return ChecksumAlgorithm::kCrc64Nvme;
   if (name == "none") return ChecksumAlgorithm::kNone;
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("unknown checksum algorithm '{}': use crc32c, crc64nvme or none", name));
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("unknown checksum algorithm '{}': use crc32c, crc64nvme or none", name));
 }
 
 S3Request HeadObject(std::string bucket, std::string key) {
@@ -106,9 +107,8 @@ Result<ObjectInfo> ReadHead(const S3Request& request, const S3Reply& reply) {
   info.bucket = request.bucket;
   info.key = request.key;
   if (!reply.object_size) {
-    return Status(StatusCode::kProtocol,
-                  fmt::format("the server did not tell the size of {}",
-                              FormatUri(request.bucket, request.key)));
+    return Status(StatusCode::kProtocol, fmt::format("the server did not tell the size of {}",
+                                                     FormatUri(request.bucket, request.key)));
   }
   info.size = *reply.object_size;
   return info;
@@ -130,7 +130,8 @@ S3Request ListObjects(const ListArguments& a) {
 
 Result<S3Request> PutObject(std::string bucket, std::string key, Buffer data,
                             const PutOptions& options) {
-  ASSIGN_OR_RETURN(const ChecksumAlgorithm algorithm, ParseChecksumName(options.checksum_algorithm));
+  ASSIGN_OR_RETURN(const ChecksumAlgorithm algorithm,
+                   ParseChecksumName(options.checksum_algorithm));
   S3Request request = Make(Operation::kPut, std::move(bucket), std::move(key));
   AddObjectHeaders(options, request);
   if (options.if_none_match) request.headers.emplace_back("If-None-Match", "*");
@@ -139,10 +140,13 @@ Result<S3Request> PutObject(std::string bucket, std::string key, Buffer data,
   return request;
 }
 
-std::string ReadEtag(const S3Reply& reply) { return std::string(BareEtag(reply.headers.Get("ETag"))); }
+std::string ReadEtag(const S3Reply& reply) {
+  return std::string(BareEtag(reply.headers.Get("ETag")));
+}
 
 Result<S3Request> CreateUpload(std::string bucket, std::string key, const PutOptions& options) {
-  ASSIGN_OR_RETURN(const ChecksumAlgorithm algorithm, ParseChecksumName(options.checksum_algorithm));
+  ASSIGN_OR_RETURN(const ChecksumAlgorithm algorithm,
+                   ParseChecksumName(options.checksum_algorithm));
   S3Request request =
       Make(Operation::kCreateUpload, std::move(bucket), std::move(key), {{"uploads", ""}});
   AddObjectHeaders(options, request);
@@ -176,7 +180,8 @@ S3Request CompleteUpload(std::string bucket, std::string key, std::string_view u
 }
 
 S3Request AbortUpload(std::string bucket, std::string key, std::string_view upload_id) {
-  return Make(Operation::kAbortUpload, std::move(bucket), std::move(key), {{"uploadId", upload_id}});
+  return Make(Operation::kAbortUpload, std::move(bucket), std::move(key),
+              {{"uploadId", upload_id}});
 }
 
 S3Request DeleteObject(std::string bucket, std::string key) {

@@ -42,7 +42,7 @@ Pending<S3Reply> Dispatcher::Submit(S3Request request) {
   if (!request.into.empty()) promise.WritesToCaller();
   promise.OnCancel([this, id] { loop_->Post([this, id] { Cancel(id); }); });
   auto job = std::make_shared<std::pair<S3Request, Promise<S3Reply>>>(std::move(request),
-                                                                       std::move(promise));
+                                                                      std::move(promise));
   loop_->Post([this, id, job] { Enqueue(id, std::move(job->first), std::move(job->second)); });
   return std::move(pending);
 }
@@ -100,8 +100,7 @@ void Dispatcher::ShowGauges() {
     shown = now;
   };
   show(metrics_.in_flight, shown_in_flight_, in_flight_);
-  show(metrics_.queued, shown_queued_,
-       static_cast<std::int64_t>(requests_.size()) - in_flight_);
+  show(metrics_.queued, shown_queued_, static_cast<std::int64_t>(requests_.size()) - in_flight_);
   show(metrics_.flow_limit, shown_limit_, flow_.limit());
 }
 

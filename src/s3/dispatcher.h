@@ -61,7 +61,8 @@ class Dispatcher {
   std::int64_t shown_queued_ = 0;
   std::int64_t shown_limit_ = 0;
 
-  std::unique_ptr<net::EventLoop> loop_;  // last made, first destroyed: its thread uses all of the above
+  std::unique_ptr<net::EventLoop>
+      loop_;  // last made, first destroyed: its thread uses all of the above
 };
 
 }  // namespace headrace::s3

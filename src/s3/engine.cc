@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <random>
-
 #include <sys/resource.h>
 
 namespace headrace::s3 {
@@ -22,7 +21,8 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
       wire_(std::move(options.wire)),
       resolver_(clock),
       provider_(std::move(options.credentials)),
-      credentials_(provider_ ? std::make_unique<CredentialsCache>(provider_.get(), clock) : nullptr) {
+      credentials_(provider_ ? std::make_unique<CredentialsCache>(provider_.get(), clock)
+                             : nullptr) {
   const int loops = std::max(options.loops, 1);
   auto share = [loops](int total) { return total > 0 ? std::max(total / loops, 1) : 0; };
   context_ = {.resolver = &resolver_,
@@ -38,7 +38,8 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
               .ceiling = share(InFlightCeiling())};
   std::random_device seed;  // jitter must differ between processes
   for (int i = 0; i < loops; ++i) {
-    dispatchers_.push_back(std::make_unique<Dispatcher>(context_, (std::uint64_t{seed()} << 32) | seed()));
+    dispatchers_.push_back(
+        std::make_unique<Dispatcher>(context_, (std::uint64_t{seed()} << 32) | seed()));
   }
 }
 

@@ -1,5 +1,5 @@
-// One S3 request as the layers above state it, and its answer as they get it. Signing, retries, hedging
-// and redirects happen in between (active_request.h).
+// One S3 request as the layers above state it, and its answer as they get it. Signing, retries,
+// hedging and redirects happen in between (active_request.h).
 #pragma once
 
 #include <array>
@@ -75,8 +75,8 @@ struct S3Request {
 
 struct S3Reply {
   int status = 0;
-  net::Headers headers;  // of the first good answer, so the object's as a whole
-  Buffer body;           // empty when the bytes went `into` the caller's memory
+  net::Headers headers;        // of the first good answer, so the object's as a whole
+  Buffer body;                 // empty when the bytes went `into` the caller's memory
   std::uint64_t received = 0;  // bytes of body kept
   // The whole object's bytes, from Content-Range or Content-Length; nullopt when not told.
   std::optional<std::uint64_t> object_size;
