@@ -1,10 +1,9 @@
 #include "store/memory_store.h"
 
 #include <cstring>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
-
-#include <fmt/format.h>
 
 #include "s3/uri.h"
 
@@ -39,8 +38,8 @@ class MemoryStore final : public Store {
     if (!found.ok()) return Now<ReadReply>(found.status());
     const Stored& object = **found;
     if (!request.etag.empty() && request.etag != object.etag) {
-      return Now<ReadReply>(Status(StatusCode::kObjectChanged,
-                                   fmt::format("{} was replaced", Where(request.name))));
+      return Now<ReadReply>(
+          Status(StatusCode::kObjectChanged, fmt::format("{} was replaced", Where(request.name))));
     }
     ReadReply reply{.object_size = object.data.size(),
                     .etag = object.etag,
@@ -147,7 +146,8 @@ class MemoryStore final : public Store {
     return Now<Part>(Part{.number = number, .etag = std::to_string(number), .size = size});
   }
 
-  Pending<WriteReply> CompleteUpload(const Upload& upload, const std::vector<Part>& parts) override {
+  Pending<WriteReply> CompleteUpload(const Upload& upload,
+                                     const std::vector<Part>& parts) override {
     std::lock_guard lock(mu_);
     const auto it = uploads_.find(upload.id);
     if (it == uploads_.end()) return Now<WriteReply>(NoUpload(upload));

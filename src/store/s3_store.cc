@@ -1,7 +1,6 @@
 #include "store/s3_store.h"
 
 #include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/macros.h"
@@ -112,14 +111,13 @@ Pending<WriteReply> S3Store::Put(const Name& name, Buffer data, const PutOptions
 Pending<Upload> S3Store::CreateUpload(const Name& name, const PutOptions& options) {
   Result<S3Request> request = s3::CreateUpload(name.bucket, name.key, options);
   if (!request.ok()) return Failed<Upload>(request.status());
-  return Map<Upload>(engine_.Submit(std::move(*request)),
-                     [name, algorithm = options.checksum_algorithm](
-                         Result<S3Reply> r) -> Result<Upload> {
-                       RETURN_IF_ERROR(r.status());
-                       ASSIGN_OR_RETURN(std::string id,
-                                        s3::ParseInitiateMultipartUpload(r->body.view()));
-                       return Upload{name, std::move(id), algorithm};
-                     });
+  return Map<Upload>(
+      engine_.Submit(std::move(*request)),
+      [name, algorithm = options.checksum_algorithm](Result<S3Reply> r) -> Result<Upload> {
+        RETURN_IF_ERROR(r.status());
+        ASSIGN_OR_RETURN(std::string id, s3::ParseInitiateMultipartUpload(r->body.view()));
+        return Upload{name, std::move(id), algorithm};
+      });
 }
 
 Pending<Part> S3Store::UploadPart(const Upload& upload, int number, Buffer data) {
@@ -129,16 +127,16 @@ Pending<Part> S3Store::UploadPart(const Upload& upload, int number, Buffer data)
   s3::Checksum checksum(s3::ChecksumAlgorithm::kNone);
   S3Request request = s3::UploadPart(upload.name.bucket, upload.name.key, upload.id, number,
                                      std::move(data), *algorithm, &checksum);
-  return Map<Part>(engine_.Submit(std::move(request)),
-                   [number, size, text = checksum.ToHeader(),
-                    where = s3::FormatUri(upload.name.bucket, upload.name.key)](
-                       Result<S3Reply> r) -> Result<Part> {
-                     if (!r.ok()) {
-                       return r.status().WithContext(
-                           fmt::format("uploading part {} of {}", number, where));
-                     }
-                     return Part{number, s3::ReadEtag(*r), text, size};
-                   });
+  return Map<Part>(
+      engine_.Submit(std::move(request)),
+      [number, size, text = checksum.ToHeader(),
+       where =
+           s3::FormatUri(upload.name.bucket, upload.name.key)](Result<S3Reply> r) -> Result<Part> {
+        if (!r.ok()) {
+          return r.status().WithContext(fmt::format("uploading part {} of {}", number, where));
+        }
+        return Part{number, s3::ReadEtag(*r), text, size};
+      });
 }
 
 Pending<WriteReply> S3Store::CompleteUpload(const Upload& upload, const std::vector<Part>& parts) {
@@ -156,8 +154,7 @@ Pending<WriteReply> S3Store::CompleteUpload(const Upload& upload, const std::vec
     completed.push_back(std::move(c));
   }
   return Map<WriteReply>(
-      engine_.Submit(
-          s3::CompleteUpload(upload.name.bucket, upload.name.key, upload.id, completed)),
+      engine_.Submit(s3::CompleteUpload(upload.name.bucket, upload.name.key, upload.id, completed)),
       [](Result<S3Reply> r) -> Result<WriteReply> {
         RETURN_IF_ERROR(r.status());
         ASSIGN_OR_RETURN(s3::WrittenObject written,
@@ -167,8 +164,7 @@ Pending<WriteReply> S3Store::CompleteUpload(const Upload& upload, const std::vec
 }
 
 Pending<Nothing> S3Store::AbortUpload(const Upload& upload) {
-  return ToNothing(
-      engine_.Submit(s3::AbortUpload(upload.name.bucket, upload.name.key, upload.id)));
+  return ToNothing(engine_.Submit(s3::AbortUpload(upload.name.bucket, upload.name.key, upload.id)));
 }
 
 Pending<Nothing> S3Store::Delete(const Name& name) {
@@ -209,16 +205,15 @@ Pending<WriteReply> S3Store::Copy(const Name& source, const Name& target,
 
 Pending<Part> S3Store::CopyPart(const Upload& upload, int number, const Name& source,
                                 ReadRequest::Range range, const std::string& source_etag) {
-  return Map<Part>(engine_.Submit(s3::CopyPart(source.bucket, source.key,
-                                               {range.offset, range.length}, source_etag,
-                                               upload.name.bucket, upload.name.key, upload.id,
-                                               number)),
-                   [number, size = range.length](Result<S3Reply> r) -> Result<Part> {
-                     RETURN_IF_ERROR(r.status());
-                     ASSIGN_OR_RETURN(s3::WrittenObject written,
-                                      s3::ParseCopyResult(r->body.view()));
-                     return Part{number, std::move(written.etag), "", size};
-                   });
+  return Map<Part>(
+      engine_.Submit(s3::CopyPart(source.bucket, source.key, {range.offset, range.length},
+                                  source_etag, upload.name.bucket, upload.name.key, upload.id,
+                                  number)),
+      [number, size = range.length](Result<S3Reply> r) -> Result<Part> {
+        RETURN_IF_ERROR(r.status());
+        ASSIGN_OR_RETURN(s3::WrittenObject written, s3::ParseCopyResult(r->body.view()));
+        return Part{number, std::move(written.etag), "", size};
+      });
 }
 
 Pending<Nothing> S3Store::CreateBucket(const std::string& bucket) {
@@ -231,12 +226,11 @@ Pending<Nothing> S3Store::DeleteBucket(const std::string& bucket) {
 }
 
 Pending<std::vector<std::string>> S3Store::ListBuckets() {
-  return Map<std::vector<std::string>>(
-      engine_.Submit(s3::ListBuckets()),
-      [](Result<S3Reply> r) -> Result<std::vector<std::string>> {
-        RETURN_IF_ERROR(r.status());
-        return s3::ReadBuckets(r->body.view());
-      });
+  return Map<std::vector<std::string>>(engine_.Submit(s3::ListBuckets()),
+                                       [](Result<S3Reply> r) -> Result<std::vector<std::string>> {
+                                         RETURN_IF_ERROR(r.status());
+                                         return s3::ReadBuckets(r->body.view());
+                                       });
 }
 
 }  // namespace headrace::store

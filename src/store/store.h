@@ -1,9 +1,9 @@
 // One interface over every place that objects live: S3, a local folder, memory.
 //
-// Calls start at once and return what will arrive later; dropping a Pending cancels. Keys are opaque
-// bytes; a backend that cannot hold a key refuses it with kUnsupported or kInvalidArgument, never by
-// changing it. Errors are those of headrace/status.h and mean the same on every backend: the conformance
-// suite (testing/store_conformance.h) is the contract in detail.
+// Calls start at once and return what will arrive later; dropping a Pending cancels. Keys are
+// opaque bytes; a backend that cannot hold a key refuses it with kUnsupported or kInvalidArgument,
+// never by changing it. Errors are those of headrace/status.h and mean the same on every backend:
+// the conformance suite (testing/store_conformance.h) is the contract in detail.
 //
 // Implementations are safe for use from many threads.
 #pragma once
@@ -40,20 +40,22 @@ struct ReadRequest {
   std::optional<Range> range;  // nullopt: the whole object
   // Bare ETag: these bytes or kObjectChanged. Empty: whatever is there.
   std::string etag;
-  // Where the bytes go: at least range->length. Empty: into memory of the store's. Only with a range.
+  // Where the bytes go: at least range->length. Empty: into memory of the store's. Only with a
+  // range.
   std::span<std::byte> into;
   // Without a range: keep at most this many bytes.
   std::uint64_t keep_at_most = UINT64_MAX;
-  // Compare a whole object with the checksum stored with it, where there is one (kChecksumMismatch).
+  // Compare a whole object with the checksum stored with it, where there is one
+  // (kChecksumMismatch).
   bool verify = true;
   Deadline deadline;
 };
 
 struct ReadReply {
-  Buffer data;                  // empty when the bytes went `into` the caller's memory
-  std::uint64_t received = 0;   // bytes
+  Buffer data;                 // empty when the bytes went `into` the caller's memory
+  std::uint64_t received = 0;  // bytes
   std::uint64_t object_size = 0;
-  std::string etag;             // bare
+  std::string etag;  // bare
   std::chrono::system_clock::time_point last_modified{};
   std::string content_type;
   std::map<std::string, std::string> metadata;
@@ -90,9 +92,9 @@ struct Nothing {};
 
 // What a backend can do; the conformance suite and callers go by it.
 struct Capabilities {
-  bool any_key = true;          // every key of 1 to 1,024 bytes
-  bool bytewise_order = true;   // lists in bytewise order of keys
-  bool metadata = true;         // keeps content type and user metadata
+  bool any_key = true;         // every key of 1 to 1,024 bytes
+  bool bytewise_order = true;  // lists in bytewise order of keys
+  bool metadata = true;        // keeps content type and user metadata
   bool verifies_checksum = true;
   std::uint64_t min_part_size = 0;  // of all parts but the last
   int max_parts = 10'000;
@@ -113,7 +115,8 @@ class Store {
   virtual Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) = 0;
   virtual Pending<Part> UploadPart(const Upload& upload, int number, Buffer data) = 0;
   // `size` is that of the whole object: how a lost answer is told from a failure.
-  virtual Pending<WriteReply> CompleteUpload(const Upload& upload, const std::vector<Part>& parts) = 0;
+  virtual Pending<WriteReply> CompleteUpload(const Upload& upload,
+                                             const std::vector<Part>& parts) = 0;
   virtual Pending<Nothing> AbortUpload(const Upload& upload) = 0;
 
   virtual Pending<Nothing> Delete(const Name& name) = 0;

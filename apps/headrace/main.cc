@@ -1,0 +1,44 @@
+// The headrace command: verbs as in `aws s3` and coreutils, one file each in commands/.
+#include <exception>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "commands/command.h"
+#include "commands/serve.h"
+
+namespace {
+
+constexpr headrace::cli::AddCommand kCommands[] = {
+    headrace::cli::AddServe,
+};
+
+int Run(int argc, char** argv) {
+  CLI::App app("Headrace: feeds training from S3-compatible storage");
+  app.name("headrace");
+  app.set_version_flag("--version", HEADRACE_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+  headrace::cli::Command command;
+  for (auto add : kCommands) {
+    add(app, [&command](headrace::cli::Command chosen) { command = std::move(chosen); });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    int code = app.exit(error);  // prints help, the version or the complaint
+    return code == 0 ? headrace::cli::kExitOk : headrace::cli::kExitUsage;
+  }
+  return command();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "headrace: {}\n", error.what());
+    return headrace::cli::kExitFailed;
+  }
+}

@@ -1,0 +1,143 @@
+#include "devserver/data_file.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+
+namespace headrace::devserver {
+namespace {
+
+Status IoError(std::string_view what, const std::string& path) {
+  int error = errno;
+  StatusCode code = error == ENOSPC || error == EDQUOT ? StatusCode::kNoSpace : StatusCode::kIo;
+  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+}
+
+}  // namespace
+
+OpenFile::~OpenFile() { close(fd_); }
+
+DataFile::~DataFile() {
+  if (!folder_->closing_) folder_->Remove(id_);
+}
+
+DataFileWriter::~DataFileWriter() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status DataFileWriter::Write(std::string_view data) {
+  size_ += data.size();
+  while (!data.empty()) {
+    ssize_t n = write(fd_, data.data(), data.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return IoError("writing", "a data file of the server's store");
+    }
+    data.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return Status();
+}
+
+std::shared_ptr<DataFile> DataFileWriter::Finish() {
+  close(fd_);
+  fd_ = -1;
+  return std::move(file_);
+}
+
+DataFolder::DataFolder(std::string path, std::size_t max_open_files)
+    : path_(std::move(path)), max_open_files_(max_open_files) {}
+
+std::string DataFolder::PathOf(std::uint64_t id) const {
+  return fmt::format("{}/{:02x}/{:016x}", path_, id & 255, id);
+}
+
+Status DataFolder::Create() {
+  for (int i = 0; i < 256; ++i) {
+    std::error_code error;
+    std::string sub = fmt::format("{}/{:02x}", path_, i);
+    std::filesystem::create_directories(sub, error);
+    if (error) {
+      return Status(StatusCode::kIo, fmt::format("creating {}: {}", sub, error.message()));
+    }
+  }
+  return Status();
+}
+
+Result<std::vector<std::uint64_t>> DataFolder::ListIds() const {
+  std::vector<std::uint64_t> ids;
+  std::error_code error;
+  for (int i = 0; i < 256; ++i) {
+    std::string sub = fmt::format("{}/{:02x}", path_, i);
+    std::filesystem::directory_iterator entries(sub, error);
+    if (error) return Status(StatusCode::kIo, fmt::format("reading {}: {}", sub, error.message()));
+    for (const auto& entry : entries) {
+      std::string name = entry.path().filename().string();
+      std::uint64_t id = 0;
+      auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), id, 16);
+      if (failed == std::errc() && end == name.data() + name.size()) ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+Result<std::unique_ptr<DataFileWriter>> DataFolder::NewFile() {
+  std::uint64_t id = next_id_.fetch_add(1);
+  std::string path = PathOf(id);
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return IoError("creating", path);
+  return std::make_unique<DataFileWriter>(Adopt(id), fd);
+}
+
+std::shared_ptr<DataFile> DataFolder::Adopt(std::uint64_t id) {
+  return std::make_shared<DataFile>(this, id);
+}
+
+Result<std::shared_ptr<const OpenFile>> DataFolder::Open(const DataFile& file) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = open_.find(file.id());
+    if (found != open_.end()) {
+      recency_.splice(recency_.begin(), recency_, found->second.recency);
+      return found->second.file;
+    }
+  }
+  std::string path = PathOf(file.id());
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return IoError("opening", path);
+  auto opened = std::make_shared<const OpenFile>(fd);
+  std::shared_ptr<const OpenFile> evicted;  // closed after the lock is released
+  std::lock_guard lock(mutex_);
+  auto found = open_.find(file.id());
+  if (found != open_.end()) return found->second.file;
+  recency_.push_front(file.id());
+  open_.emplace(file.id(), Cached{opened, recency_.begin()});
+  if (open_.size() > max_open_files_) {
+    auto oldest = open_.find(recency_.back());
+    evicted = std::move(oldest->second.file);
+    open_.erase(oldest);
+    recency_.pop_back();
+  }
+  return opened;
+}
+
+void DataFolder::Remove(std::uint64_t id) {
+  std::shared_ptr<const OpenFile> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = open_.find(id);
+    if (found != open_.end()) {
+      dropped = std::move(found->second.file);
+      recency_.erase(found->second.recency);
+      open_.erase(found);
+    }
+  }
+  unlink(PathOf(id).c_str());
+}
+
+}  // namespace headrace::devserver
