@@ -7,6 +7,7 @@
 #include "commands/cat.h"
 #include "commands/command.h"
 #include "commands/cp.h"
+#include "commands/datagen.h"
 #include "commands/ls.h"
 #include "commands/rm.h"
 #include "commands/serve.h"
@@ -15,8 +16,9 @@
 namespace {
 
 constexpr headrace::cli::AddCommand kCommands[] = {
-    headrace::cli::AddLs,  headrace::cli::AddCp,   headrace::cli::AddRm,
-    headrace::cli::AddCat, headrace::cli::AddStat, headrace::cli::AddServe,
+    headrace::cli::AddLs,      headrace::cli::AddCp,   headrace::cli::AddRm,
+    headrace::cli::AddCat,     headrace::cli::AddStat, headrace::cli::AddServe,
+    headrace::cli::AddDatagen,
 };
 
 int Run(int argc, char** argv) {

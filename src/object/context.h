@@ -12,6 +12,7 @@ namespace headrace::object {
 struct TransferOptions {
   std::size_t part_size = std::size_t{8} << 20;  // bytes per ranged GET and per upload part
   std::size_t multipart_threshold = std::size_t{16} << 20;  // uploads above this are multipart
+  std::uint64_t copy_threshold = std::uint64_t{5} << 30;    // copies above this go in parts
 };
 
 // The pointers outlive whatever was given the context.

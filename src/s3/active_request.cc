@@ -248,7 +248,9 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
     add("Range", fmt::format("bytes={}-", reply_.received));
   }
   const bool resumed = reply_.received > 0;
-  if (!etag_.empty() && (request_.send_if_match || resumed)) add("If-Match", QuotedEtag(etag_));
+  const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
+                    !context_.endpoints->refuses_if_match();
+  if (!etag_.empty() && bind) add("If-Match", QuotedEtag(etag_));
   add("User-Agent", wire.user_agent);
 
   if (attempt.credentials != nullptr && !attempt.credentials->anonymous()) {
@@ -405,6 +407,7 @@ Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
                     where, etag_, etag));
   }
   if (etag_.empty()) etag_ = etag;
+  if (drop_if_match_) context_.endpoints->SetRefusesIfMatch();
   const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
   const std::uint64_t wanted = (request_.range ? request_.range->offset : 0) + reply_.received;
   if (status == 206 || status == 416) {
@@ -551,6 +554,12 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
       .if_match = !etag_.empty(),
       .if_none_match = std::any_of(request_.headers.begin(), request_.headers.end(),
                                    [](const auto& h) { return h.first == "If-None-Match"; })};
+  if (answer.http_status == 412 && request_.operation == Operation::kGet && !etag_.empty() &&
+      !std::exchange(drop_if_match_, true)) {
+    // Some servers know the version and refuse it all the same, because of its quotes. Asked
+    // without If-Match, the answer's ETag tells whether the object really changed.
+    return Fail(attempt.slot, ToStatus(answer, facts), ErrorClass::kRedirect);
+  }
   const ErrorClass error_class = Classify(answer, facts);
   const Status status = ToStatus(answer, facts);
   if (error_class == ErrorClass::kAuthRefresh && context_.credentials != nullptr) {

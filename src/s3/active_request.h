@@ -124,6 +124,7 @@ class ActiveRequest {
   S3Reply reply_;
   bool has_head_ = false;
   std::string etag_;  // the version being read; pins what a resumed body asks for
+  bool drop_if_match_ = false;
   Buffer buffer_;
   std::byte* target_ = nullptr;
   std::uint64_t capacity_ = 0;

@@ -38,6 +38,11 @@ class BucketEndpoints {
   void SetClockOffset(std::chrono::seconds offset) { clock_offset_ = offset.count(); }
   WallTime SigningTime(WallTime now) const { return now + std::chrono::seconds(clock_offset_); }
 
+  // The service answers 412 to an If-Match with the object's own ETag: the ETags of its answers are
+  // compared instead.
+  void SetRefusesIfMatch() { refuses_if_match_ = true; }
+  bool refuses_if_match() const { return refuses_if_match_; }
+
   // Of the bucket, as far as is known.
   Endpoint EndpointOf(std::string_view bucket) const;
 
@@ -46,6 +51,7 @@ class BucketEndpoints {
   mutable std::mutex mu_;
   std::map<std::string, Endpoint, std::less<>> moved_;  // guarded by mu_; by bucket
   std::atomic<std::int64_t> clock_offset_{0};           // seconds
+  std::atomic<bool> refuses_if_match_{false};
 };
 
 }  // namespace headrace::s3

@@ -44,7 +44,6 @@ class Engine {
   const WireOptions wire_;
   RetryBudget retry_budget_;
   net::Resolver resolver_;
-  std::unique_ptr<CredentialsProvider> provider_;
   std::unique_ptr<CredentialsCache> credentials_;
   EngineContext context_;
   std::vector<std::unique_ptr<Dispatcher>> dispatchers_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <memory>
 #include <sys/stat.h>
