@@ -56,12 +56,18 @@ std::optional<GetBatch::Item> GetBatchAdapter::Next(std::stop_token stop) {
 }
 
 ListerAdapter::ListerAdapter(const object::Context* context, store::ListRequest request,
-                             bool /*parallel*/)
-    : lister_(context, std::move(request)) {}
+                             bool parallel) {
+  if (parallel && !request.delimited && context->store->capabilities().bytewise_order) {
+    parallel_ = std::make_unique<object::ParallelLister>(context, std::move(request));
+  } else {
+    serial_ = std::make_unique<object::Lister>(context, std::move(request));
+  }
+}
 
 Result<std::span<const ListEntry>> ListerAdapter::NextPage(std::stop_token stop) {
   entries_.clear();
-  ASSIGN_OR_RETURN(std::optional<s3::ListPage> page, lister_.Next(stop));
+  ASSIGN_OR_RETURN(std::optional<s3::ListPage> page,
+                   parallel_ ? parallel_->Next(stop) : serial_->Next(stop));
   if (!page) return std::span<const ListEntry>();
   page_ = std::move(*page);
   entries_.reserve(page_.objects.size() + page_.common_prefixes.size());

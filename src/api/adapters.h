@@ -8,6 +8,7 @@
 #include "headrace/client.h"
 #include "object/get_many.h"
 #include "object/lister.h"
+#include "object/parallel_lister.h"
 #include "object/reader.h"
 #include "object/writer.h"
 
@@ -42,7 +43,9 @@ class ListerAdapter final : public headrace::Lister {
   Result<std::span<const ListEntry>> NextPage(std::stop_token stop) override;
 
  private:
-  object::Lister lister_;
+  // One of the two.
+  std::unique_ptr<object::Lister> serial_;
+  std::unique_ptr<object::ParallelLister> parallel_;
   s3::ListPage page_;
   std::vector<ListEntry> entries_;
 };

@@ -324,18 +324,12 @@ Status ActiveRequest::WithFacts(Status status) const {
 // ---------------------------------------------------------------------------------------------------
 // The answer.
 
-bool ActiveRequest::IsGood(int status) const {
-  if (status >= 200 && status < 300) return true;
-  // Nothing at that offset: the caller learns the size from Content-Range.
-  return status == 416 && request_.range && reply_.received == 0;
-}
-
 void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers) {
   status = status_code;
   ActiveRequest& r = *owner;
   const SteadyTime now = r.context_.clock->Now();
   r.context_.metrics->first_byte.Record(Micros(now - sent));
-  good = r.IsGood(status_code);
+  good = status_code >= 200 && status_code < 300;
   if (good) {
     refusal = r.Accept(status_code, headers);
     if (refusal.ok()) {
@@ -386,11 +380,6 @@ Status ActiveRequest::Accept(int status, const net::Headers& headers) {
     reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
     return {};
   }
-  if (status == 416) {
-    capacity_ = 0;  // what follows is an error document that nobody needs
-    reply_.cut_short = true;
-    return {};
-  }
   const std::optional<std::uint64_t> length = ParseUnsigned(headers.Get("Content-Length"));
   if (reply_.received == 0) StartBody(length);
   return {};
@@ -410,13 +399,13 @@ Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
   if (drop_if_match_) context_.endpoints->SetRefusesIfMatch();
   const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
   const std::uint64_t wanted = (request_.range ? request_.range->offset : 0) + reply_.received;
-  if (status == 206 || status == 416) {
+  if (status == 206) {
     if (!range) {
-      return Status(StatusCode::kProtocol,
-                    fmt::format("reading {}: the server answered {} without a valid Content-Range",
-                                where, status));
+      return Status(
+          StatusCode::kProtocol,
+          fmt::format("reading {}: the server answered 206 without a valid Content-Range", where));
     }
-    if (status == 206 && range->offset != wanted) {
+    if (range->offset != wanted) {
       return Status(
           StatusCode::kProtocol,
           fmt::format("reading {}: asked for bytes from {} on, the server sent them from {} on",
@@ -449,7 +438,6 @@ void ActiveRequest::StartBody(std::optional<std::uint64_t> length) {
 }
 
 bool ActiveRequest::Append(std::span<const std::byte> bytes) {
-  if (reply_.status == 416) return true;
   if (reply_.received + bytes.size() > capacity_ && grows_) {
     const std::uint64_t most =
         request_.operation == Operation::kGet ? request_.keep_at_most : kDocumentLimit;
@@ -538,8 +526,30 @@ ServerAnswer ActiveRequest::ReadAnswer(const Attempt& attempt) const {
   return answer;
 }
 
+// There are no bytes at that offset. That is an answer: with it comes the object's size, in
+// Content-Range or, from servers that leave that out, in the error document.
+bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
+  const net::Headers& headers = attempt.error_headers;
+  std::optional<std::uint64_t> size;
+  if (const auto range = ParseContentRange(headers.Get("Content-Range"))) size = range->size;
+  if (!size) size = ParseActualObjectSize(attempt.error_body);
+  if (!size) return false;
+  reply_.status = attempt.status;
+  reply_.headers = headers;
+  reply_.object_size = size;
+  const SteadyTime now = context_.clock->Now();
+  const int slot = attempt.slot;
+  Perform(machine_.OnGoodHead(slot, now));
+  Perform(machine_.OnComplete(slot, now));
+  return true;
+}
+
 void ActiveRequest::OnRefused(Attempt& attempt) {
   const ServerAnswer answer = ReadAnswer(attempt);
+  if (answer.http_status == 416 && request_.range && reply_.received == 0 &&
+      AcceptNothingThere(attempt)) {
+    return;
+  }
   const Endpoint endpoint = context_.endpoints->EndpointOf(request_.bucket);
   const std::string url = endpoint.Url();
   const bool signed_request = attempt.credentials && !attempt.credentials->anonymous();

@@ -95,7 +95,6 @@ class ActiveRequest {
   void Finish(Result<S3Reply> result);
 
   // The answer's beginning: is it one we can use, and where do its bytes go?
-  bool IsGood(int status) const;
   Status Accept(int status, const net::Headers& headers);
   Status AcceptGet(int status, const net::Headers& headers);
   void StartBody(std::optional<std::uint64_t> length);
@@ -103,6 +102,7 @@ class ActiveRequest {
   void OnWhole(Attempt& attempt);
   Status VerifyWhole();
   void OnRefused(Attempt& attempt);
+  bool AcceptNothingThere(const Attempt& attempt);
   void OnBroken(Attempt& attempt, const net::TransferEnd& end);
   Status WithFacts(Status status) const;
   void Restart();  // forgets the bytes received so far

@@ -20,9 +20,9 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
     : endpoints_(std::move(options.endpoint)),
       wire_(std::move(options.wire)),
       resolver_(clock),
-      credentials_(options.credentials ? std::make_unique<CredentialsCache>(
-                                             std::move(options.credentials), clock)
-                                       : nullptr) {
+      credentials_(options.credentials
+                       ? std::make_unique<CredentialsCache>(std::move(options.credentials), clock)
+                       : nullptr) {
   const int loops = std::max(options.loops, 1);
   auto share = [loops](int total) { return total > 0 ? std::max(total / loops, 1) : 0; };
   context_ = {.resolver = &resolver_,

@@ -1,5 +1,6 @@
 #include "s3/xml.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "base/macros.h"
@@ -107,6 +108,16 @@ bool ParseErrorDocument(std::string_view body, ServerAnswer* answer) {
   fill(answer->region, "Region");
   fill(answer->endpoint, "Endpoint");
   return true;
+}
+
+std::optional<std::uint64_t> ParseActualObjectSize(std::string_view body) {
+  XmlAnswer xml;
+  if (body.empty() || !ParseXml(body, "the error answer", &xml).ok()) return std::nullopt;
+  const std::string text = ChildText(xml.root, "ActualObjectSize");
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return size;
 }
 
 Result<std::string> ParseInitiateMultipartUpload(std::string_view body) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ namespace headrace::s3 {
 // (STS). Returns false, and changes nothing, when `body` is anything else. Read an answer's body
 // with this before reading it as what was hoped for.
 bool ParseErrorDocument(std::string_view body, ServerAnswer* answer);
+
+// The object's size in an <Error> of code InvalidRange; nullopt where there is none.
+std::optional<std::uint64_t> ParseActualObjectSize(std::string_view body);
 
 // The readers below fail with kProtocol, saying what is wrong, for anything but a whole document of
 // the right kind with the fields that the caller cannot do without.
