@@ -4,14 +4,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include "commands/cat.h"
 #include "commands/command.h"
+#include "commands/cp.h"
 #include "commands/datagen.h"
+#include "commands/ls.h"
+#include "commands/rm.h"
 #include "commands/serve.h"
+#include "commands/stat.h"
 
 namespace {
 
 constexpr headrace::cli::AddCommand kCommands[] = {
-    headrace::cli::AddServe,
+    headrace::cli::AddLs,      headrace::cli::AddCp,   headrace::cli::AddRm,
+    headrace::cli::AddCat,     headrace::cli::AddStat, headrace::cli::AddServe,
     headrace::cli::AddDatagen,
 };
 
