@@ -19,7 +19,8 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", HEADRACE_VERSION);
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
-    return fmt::format("headrace: {}\nSee headrace --help, or headrace VERB --help.\n", error.what());
+    return fmt::format("headrace: {}\nSee headrace --help, or headrace VERB --help.\n",
+                       error.what());
   });
   headrace::cli::Command command;
   for (auto add : kCommands) {

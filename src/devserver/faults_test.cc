@@ -41,9 +41,8 @@ TEST(Faults, OperationBucketAndKeySelectRequests) {
 
 TEST(Faults, TheFirstRuleThatStrikesWins) {
   FaultInjector faults;
-  ASSERT_TRUE(faults
-                  .SetRules(R"([{"nth": 1, "do": "stall", "ms": 5}, {"do": "reset", "at": -3}])")
-                  .ok());
+  ASSERT_TRUE(
+      faults.SetRules(R"([{"nth": 1, "do": "stall", "ms": 5}, {"do": "reset", "at": -3}])").ok());
   EXPECT_EQ(faults.Match(Operation::kGetObject, "b", "k")->kind, FaultKind::kStall);
   EXPECT_EQ(faults.Match(Operation::kGetObject, "b", "k")->kind, FaultKind::kReset);
 }

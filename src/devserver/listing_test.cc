@@ -1,10 +1,9 @@
 #include "devserver/listing.h"
 
 #include <algorithm>
+#include <gtest/gtest.h>
 #include <random>
 #include <set>
-
-#include <gtest/gtest.h>
 
 namespace headrace::devserver {
 namespace {
@@ -40,9 +39,8 @@ Listed ListAll(const std::set<std::string>& keys, ListQuery query, bool by_marke
     all.prefixes.insert(all.prefixes.end(), page.common_prefixes.begin(),
                         page.common_prefixes.end());
     if (!page.truncated) return all;
-    query.position = by_marker
-                         ? PositionOfMarker(page.next.after, query.prefix, query.delimiter)
-                         : DecodeToken(EncodeToken(page.next)).value();
+    query.position = by_marker ? PositionOfMarker(page.next.after, query.prefix, query.delimiter)
+                               : DecodeToken(EncodeToken(page.next)).value();
   }
   ADD_FAILURE() << "the listing does not end";
   return all;
@@ -72,7 +70,8 @@ TEST(Listing, PagesOfAnySizeGiveTheSameWhole) {
     const std::string alphabet("a/b-\xFF\x01", 6);
     for (int i = 0; i < 30; ++i) {
       std::string key;
-      for (std::size_t n = random() % 6 + 1; n > 0; --n) key += alphabet[random() % alphabet.size()];
+      for (std::size_t n = random() % 6 + 1; n > 0; --n)
+        key += alphabet[random() % alphabet.size()];
       keys.insert(key);
     }
     ListQuery query;

@@ -58,9 +58,10 @@ TEST(Payload, VerifiesEveryKindOfDigest) {
     EXPECT_EQ(Receive(header, "other", plain).code, "BadDigest") << name;
   }
   EXPECT_EQ(Receive("x-amz-checksum-crc32: AAAA\r\n", "x", plain).code, "InvalidRequest");
-  EXPECT_EQ(Receive("x-amz-checksum-crc32: AAAAAA==\r\nx-amz-checksum-crc32c: AAAAAA==\r\n", "x", plain)
-                .code,
-            "InvalidRequest");
+  EXPECT_EQ(
+      Receive("x-amz-checksum-crc32: AAAAAA==\r\nx-amz-checksum-crc32c: AAAAAA==\r\n", "x", plain)
+          .code,
+      "InvalidRequest");
 }
 
 TEST(Payload, VerifiesTheSignedDigest) {
@@ -94,15 +95,17 @@ TEST(Payload, UnwrapsAwsChunkedAndReadsTheTrailer) {
 
 TEST(Payload, ChecksTheSignatureOfEachChunk) {
   AuthInfo auth = Mode(PayloadMode::kStreamingSigned);
-  auth.signing_key = DeriveSigningKey("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "20130524",
-                                      "us-east-1", "s3");
+  auth.signing_key =
+      DeriveSigningKey("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "20130524", "us-east-1", "s3");
   auth.amz_date = "20130524T000000Z";
   auth.scope = "20130524/us-east-1/s3/aws4_request";
   auth.seed_signature = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
   // The body of Amazon's published example.
   std::string body = fmt::format(
-      "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n{}\r\n"
-      "400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497\r\n{}\r\n"
+      "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n{}"
+      "\r\n"
+      "400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497\r\n{}"
+      "\r\n"
       "0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n\r\n",
       std::string(65536, 'a'), std::string(1024, 'a'));
   const std::string headers = "x-amz-decoded-content-length: 66560\r\n";

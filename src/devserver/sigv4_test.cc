@@ -43,9 +43,9 @@ std::string Signed(std::string_view start, std::string_view headers, std::string
       start, headers, names, signature);
 }
 
-const std::string kGetHeaders = fmt::format(
-    "Range: bytes=0-9\r\nx-amz-content-sha256: {}\r\nx-amz-date: 20130524T000000Z\r\n",
-    kEmptySha256Hex);
+const std::string kGetHeaders =
+    fmt::format("Range: bytes=0-9\r\nx-amz-content-sha256: {}\r\nx-amz-date: 20130524T000000Z\r\n",
+                kEmptySha256Hex);
 constexpr std::string_view kGetNames = "host;range;x-amz-content-sha256;x-amz-date";
 constexpr std::string_view kGetSignature =
     "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41";
@@ -60,30 +60,32 @@ TEST(SigV4, AcceptsThePublishedGet) {
 
 TEST(SigV4, AcceptsThePublishedPut) {
   EXPECT_EQ(
-      CodeOf(Check(Signed(
-          "PUT /test%24file.text",
-          "Date: Fri, 24 May 2013 00:00:00 GMT\r\nx-amz-date: 20130524T000000Z\r\n"
-          "x-amz-storage-class: REDUCED_REDUNDANCY\r\nx-amz-content-sha256: "
-          "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072\r\n",
-          "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
-          "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"))),
+      CodeOf(Check(Signed("PUT /test%24file.text",
+                          "Date: Fri, 24 May 2013 00:00:00 GMT\r\nx-amz-date: 20130524T000000Z\r\n"
+                          "x-amz-storage-class: REDUCED_REDUNDANCY\r\nx-amz-content-sha256: "
+                          "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072\r\n",
+                          "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
+                          "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"))),
       "OK");
 }
 
 TEST(SigV4, AcceptsThePublishedSubresourceAndListing) {
-  std::string headers = fmt::format(
-      "x-amz-date: 20130524T000000Z\r\nx-amz-content-sha256: {}\r\n", kEmptySha256Hex);
+  std::string headers =
+      fmt::format("x-amz-date: 20130524T000000Z\r\nx-amz-content-sha256: {}\r\n", kEmptySha256Hex);
   constexpr std::string_view kNames = "host;x-amz-content-sha256;x-amz-date";
-  EXPECT_EQ(CodeOf(Check(Signed("GET /?lifecycle", headers, kNames,
-                                "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"))),
-            "OK");
-  EXPECT_EQ(CodeOf(Check(Signed("GET /?max-keys=2&prefix=J", headers, kNames,
-                                "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"))),
-            "OK");
+  EXPECT_EQ(
+      CodeOf(Check(Signed("GET /?lifecycle", headers, kNames,
+                          "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"))),
+      "OK");
+  EXPECT_EQ(
+      CodeOf(Check(Signed("GET /?max-keys=2&prefix=J", headers, kNames,
+                          "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"))),
+      "OK");
 }
 
 constexpr std::string_view kPresigned =
-    "GET /test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524"
+    "GET "
+    "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524"
     "%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400"
     "&X-Amz-SignedHeaders=host&X-Amz-Signature="
     "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404 HTTP/1.1\r\n"
@@ -128,8 +130,10 @@ TEST(SigV4, NamesClockAndRegion) {
 
 TEST(SigV4, RefusesMalformedHeaders) {
   auto header = [](std::string_view value) {
-    return fmt::format("GET / HTTP/1.1\r\nHost: h\r\nx-amz-date: 20130524T000000Z\r\n"
-                       "Authorization: {}\r\n\r\n", value);
+    return fmt::format(
+        "GET / HTTP/1.1\r\nHost: h\r\nx-amz-date: 20130524T000000Z\r\n"
+        "Authorization: {}\r\n\r\n",
+        value);
   };
   EXPECT_EQ(CodeOf(Check(header("Basic abc"))), "InvalidRequest");
   EXPECT_EQ(CodeOf(Check(header("AWS4-HMAC-SHA256 "))), "AuthorizationHeaderMalformed");
@@ -147,14 +151,15 @@ TEST(SigV4, WithoutASignatureTheCallerIsAnonymous) {
 
 // 66,560 bytes of `a` in chunks of 64 KiB.
 TEST(SigV4, VerifiesThePublishedChunkedUpload) {
-  auto auth = Check(Signed(
-      "PUT /examplebucket/chunkObject.txt",
-      "x-amz-date: 20130524T000000Z\r\nx-amz-storage-class: REDUCED_REDUNDANCY\r\n"
-      "x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\nContent-Encoding: aws-chunked\r\n"
-      "x-amz-decoded-content-length: 66560\r\nContent-Length: 66824\r\n",
-      "content-encoding;content-length;host;x-amz-content-sha256;x-amz-date;"
-      "x-amz-decoded-content-length;x-amz-storage-class",
-      "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9"));
+  auto auth =
+      Check(Signed("PUT /examplebucket/chunkObject.txt",
+                   "x-amz-date: 20130524T000000Z\r\nx-amz-storage-class: REDUCED_REDUNDANCY\r\n"
+                   "x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\nContent-Encoding: "
+                   "aws-chunked\r\n"
+                   "x-amz-decoded-content-length: 66560\r\nContent-Length: 66824\r\n",
+                   "content-encoding;content-length;host;x-amz-content-sha256;x-amz-date;"
+                   "x-amz-decoded-content-length;x-amz-storage-class",
+                   "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9"));
   // The published example is of host s3.amazonaws.com.
   EXPECT_EQ(CodeOf(auth), "SignatureDoesNotMatch");
 

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,9 +59,9 @@ class StoreTest : public testing::Test {
     std::string out;
     for (const FileSlice& slice : *slices) {
       std::string piece(slice.size, '\0');
-      EXPECT_EQ(pread(slice.file->fd(), piece.data(), piece.size(),
-                      static_cast<off_t>(slice.offset)),
-                static_cast<ssize_t>(piece.size()));
+      EXPECT_EQ(
+          pread(slice.file->fd(), piece.data(), piece.size(), static_cast<off_t>(slice.offset)),
+          static_cast<ssize_t>(piece.size()));
       out += piece;
     }
     return out;

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
