@@ -55,7 +55,7 @@ class Server:
     def client(self, config: Config | None = None, **overrides: Any) -> Any:
         """A boto3 client; retries are off, so that a fault is seen and not repaired."""
         retries_off = Config(
-            retries={"max_attempts": 1}, s3={"addressing_style": "path"}, signature_version="s3v4"
+            retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}, signature_version="s3v4"
         )
         arguments: dict[str, Any] = {
             "endpoint_url": self.endpoint,
