@@ -7,7 +7,11 @@
 function(headrace_module)
   cmake_parse_arguments(M "" "NAME" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEPENDS" ${ARGN})
   set(target headrace_${M_NAME})
-  add_library(${target} STATIC ${M_SOURCES})
+  if(M_NAME STREQUAL testing)  # tests register themselves when linked; an archive would drop them
+    add_library(${target} OBJECT ${M_SOURCES})
+  else()
+    add_library(${target} STATIC ${M_SOURCES})
+  endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
   foreach(dep ${M_DEPENDS})
     target_link_libraries(${target} PUBLIC headrace_${dep})

@@ -5,12 +5,14 @@
 #include <CLI/CLI.hpp>
 
 #include "commands/command.h"
+#include "commands/datagen.h"
 #include "commands/serve.h"
 
 namespace {
 
 constexpr headrace::cli::AddCommand kCommands[] = {
     headrace::cli::AddServe,
+    headrace::cli::AddDatagen,
 };
 
 int Run(int argc, char** argv) {

@@ -26,22 +26,11 @@
 #include <vector>
 
 #include "headrace/buffer.h"
+#include "headrace/object_info.h"
 #include "headrace/options.h"
 #include "headrace/status.h"
 
 namespace headrace {
-
-struct ObjectInfo {
-  std::string bucket;
-  std::string key;
-  std::uint64_t size = 0;  // bytes
-  std::string etag;        // without quotes
-  std::chrono::system_clock::time_point last_modified{};
-  std::string storage_class;  // "" = STANDARD
-  // From Head and Get only.
-  std::string content_type;
-  std::map<std::string, std::string> metadata;
-};
 
 // An object's bytes, or a range's, and the version that they belong to.
 struct Object {

@@ -38,6 +38,8 @@ struct ClientOptions {
   std::size_t part_size = std::size_t{8} << 20;
   // Uploads above this many bytes are multipart.
   std::size_t multipart_threshold = std::size_t{16} << 20;
+  // Copies within the service above this many bytes go in parts; at most 5 GiB.
+  std::uint64_t copy_threshold = std::uint64_t{5} << 30;
   // Bytes the engine may hold; 0 = an eighth of the machine's or cgroup's memory, at most 2 GiB per
   // host, divided by LOCAL_WORLD_SIZE, at least 64 MiB.
   std::size_t memory_limit = 0;

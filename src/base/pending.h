@@ -206,7 +206,7 @@ class [[nodiscard]] Pending {
       cancel = std::move(state->on_cancel);
       drop = std::move(state->on_ready);
     }
-    if (cancel) cancel();
+    if (cancel) std::exchange(cancel, nullptr)();
     std::unique_lock lock(state->mu);
     if (state->writes_to_caller) state->changed.wait(lock, [&] { return state->settled; });
   }
@@ -219,6 +219,40 @@ template <typename T>
 std::pair<Pending<T>, Promise<T>> MakePending() {
   auto state = std::make_shared<internal::PendingState<T>>();
   return {Pending<T>(state), Promise<T>(state)};
+}
+
+// A Pending for what `convert` (Result<A> -> Result<B>) makes of another's result. `convert` runs
+// on the thread that settles `source`; cancelling goes through to it.
+template <typename B, typename A, typename F>
+Pending<B> Map(Pending<A> source, F convert) {
+  struct Link {
+    Link(Pending<A> s, Promise<B> p, F f)
+        : source(std::move(s)), promise(std::move(p)), convert(std::move(f)) {}
+    std::mutex mu;
+    Pending<A> source;  // guarded by mu
+    Promise<B> promise;
+    F convert;
+  };
+  auto [pending, promise] = MakePending<B>();
+  auto link = std::make_shared<Link>(std::move(source), std::move(promise), std::move(convert));
+  link->promise.OnCancel([weak = std::weak_ptr<Link>(link)] {
+    std::shared_ptr<Link> held = weak.lock();
+    if (held == nullptr) return;
+    Pending<A> dropped;
+    {
+      std::lock_guard lock(held->mu);
+      dropped = std::move(held->source);
+    }
+    dropped.Cancel();
+  });
+  link->source.OnReady([link] {
+    std::unique_lock lock(link->mu);
+    if (!link->source.valid()) return;  // cancelled; the promise ends with the link
+    Result<A> result = link->source.Take();
+    lock.unlock();
+    link->promise.Set(link->convert(std::move(result)));
+  });
+  return std::move(pending);
 }
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <string>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -112,6 +113,35 @@ TEST(Pending, InheritedOverForkIsLetGoOf) {
   EXPECT_EQ(status, 0);
   promise.Set(3);
   EXPECT_EQ(*pending.Wait(), 3);
+}
+
+TEST(Map, ConvertsTheResult) {
+  auto [pending, promise] = MakePending<int>();
+  Pending<std::string> text =
+      Map<std::string>(std::move(pending), [](Result<int> r) -> Result<std::string> {
+        if (!r.ok()) return r.status();
+        return std::to_string(*r);
+      });
+  promise.Set(7);
+  EXPECT_EQ(*text.Wait(), "7");
+}
+
+TEST(Map, CancellingGoesThrough) {
+  auto [pending, promise] = MakePending<int>();
+  bool cancelled = false;
+  promise.OnCancel([&] { cancelled = true; });
+  {
+    Pending<int> mapped = Map<int>(std::move(pending), [](Result<int> r) { return r; });
+  }
+  EXPECT_TRUE(cancelled);
+  promise.Set(1);
+}
+
+TEST(Map, OfAReadyOneIsReady) {
+  Pending<int> mapped =
+      Map<int>(Pending<int>::Ready(4), [](Result<int> r) -> Result<int> { return *r + 1; });
+  EXPECT_TRUE(mapped.ready());
+  EXPECT_EQ(*mapped.Wait(), 5);
 }
 
 TEST(CompletionQueue, TagsComeInOrderOfCompletion) {

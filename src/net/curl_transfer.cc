@@ -199,6 +199,12 @@ void CurlTransfer::Finish() {
   received_ = 0;
 }
 
+std::uint64_t CurlTransfer::BytesMoved() const {
+  curl_off_t sent = 0;
+  curl_easy_getinfo(easy_, CURLINFO_SIZE_UPLOAD_T, &sent);
+  return received_ + static_cast<std::uint64_t>(sent);
+}
+
 bool CurlTransfer::DrainInstead() {
   if (!running_ || !head_done_ || handler_ == nullptr || !headers_.Has("Content-Length")) {
     return false;

@@ -38,6 +38,9 @@ class CurlTransfer {
   // its end, so that the connection can be used again. False when it is long or unknown.
   bool DrainInstead();
 
+  // Of bodies, in both directions.
+  std::uint64_t BytesMoved() const;
+
   CURL* easy() const { return easy_; }
   std::uint64_t id() const { return id_; }
   ResponseHandler* handler() const { return handler_; }

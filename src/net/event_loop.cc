@@ -130,6 +130,11 @@ class EventLoop::Impl {
     doomed_.push_back(id);
   }
 
+  std::uint64_t BytesMoved(TransferId id) {
+    auto it = transfers_.find(id);
+    return it == transfers_.end() ? 0 : it->second->BytesMoved();
+  }
+
   void CloseInheritedDescriptors() { descriptors_.CloseAll(); }
 
  private:
@@ -387,6 +392,7 @@ EventLoop::TransferId EventLoop::Start(Request request, ResponseHandler* handler
   return impl_->Start(std::move(request), handler);
 }
 void EventLoop::Abort(TransferId id) { impl_->Abort(id); }
+std::uint64_t EventLoop::BytesMoved(TransferId id) { return impl_->BytesMoved(id); }
 void EventLoop::CloseInheritedDescriptors() { impl_->CloseInheritedDescriptors(); }
 
 }  // namespace headrace::net

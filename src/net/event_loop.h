@@ -55,6 +55,9 @@ class EventLoop {
   // Loop thread only. The handler hears nothing more. Unknown and ended ids are ignored.
   void Abort(TransferId id);
 
+  // Loop thread only. Bytes of body that the transfer sent and received so far.
+  std::uint64_t BytesMoved(TransferId id);
+
   // In a fork's child, instead of the destructor: closes the inherited descriptors and touches
   // nothing else. The object must then be leaked.
   void CloseInheritedDescriptors();

@@ -1,0 +1,17 @@
+// From what the user said to what the engine runs with.
+#pragma once
+
+#include "headrace/options.h"
+#include "headrace/status.h"
+#include "s3/engine.h"
+
+namespace headrace::api {
+
+// kInvalidArgument, naming the option and the cure, for values that cannot be or contradict each
+// other.
+Status Validate(const ClientOptions& options);
+// Looks at the environment and the configuration files; asks the instance's metadata for the region
+// only when nothing else tells it.
+Result<s3::EngineOptions> ResolveEngineOptions(const ClientOptions& options, const Clock* clock);
+
+}  // namespace headrace::api

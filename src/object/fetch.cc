@@ -1,0 +1,175 @@
+#include "object/fetch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/macros.h"
+
+namespace headrace::object {
+
+Fetch::Fetch(const Context* context, FetchItem item) : context_(*context), item_(std::move(item)) {
+  const GetOptions& options = item_.options;
+  if (options.range) begin_ = options.range->offset;
+  const std::uint64_t wanted = options.range ? options.range->length : UINT64_MAX;
+  if (options.size) {
+    length_ = std::min(wanted, *options.size - std::min(begin_, *options.size));
+  } else if (options.range && wanted != UINT64_MAX) {
+    // An upper bound; the answer says how much of it there is.
+    length_ = wanted;
+  }
+  whole_ = !options.range && (!length_ || *length_ <= context_.options.part_size);
+}
+
+std::size_t Fetch::bytes_needed() const { return length_.value_or(context_.options.part_size); }
+
+void Fetch::Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t tag) {
+  lease_ = std::move(lease);
+  done_ = done;
+  tag_ = tag;
+  fetched_.etag = item_.options.if_match;
+  if (whole_) {
+    store::ReadRequest request{.name = item_.name, .etag = item_.options.if_match};
+    request.keep_at_most = bytes_needed();
+    pieces_.push_back({.pending = context_.store->Read(std::move(request))});
+    pieces_left_ = 1;
+    done_->Watch(pieces_.back().pending, tag_);
+    return;
+  }
+  if (!length_) {  // a range to the end of an object of unknown size: the first part tells the size
+    fetched_.data = context_.buffers->Allocate(context_.options.part_size);
+    Send(0, context_.options.part_size);
+    return;
+  }
+  fetched_.data = context_.buffers->Allocate(*length_);
+  if (*length_ == 0) {
+    fetched_.object_size = item_.options.size.value_or(0);
+    result_ = std::move(fetched_);
+    auto nothing = Pending<store::ReadReply>::Ready(store::ReadReply{});
+    done_->Watch(nothing, tag_);
+    return;
+  }
+  SendPieces(0);
+}
+
+void Fetch::Send(std::uint64_t offset, std::uint64_t length) {
+  store::ReadRequest request{.name = item_.name,
+                             .range = store::ReadRequest::Range{begin_ + offset, length},
+                             .etag = fetched_.etag,
+                             .into = {fetched_.data.mutable_data() + offset, length}};
+  pieces_.push_back({context_.store->Read(std::move(request)), offset, length});
+  ++pieces_left_;
+  done_->Watch(pieces_.back().pending, tag_);
+}
+
+void Fetch::SendPieces(std::uint64_t from) {
+  // Pieces of one size, so that the last is not a crumb.
+  const std::uint64_t left = *length_ - from;
+  const std::uint64_t count = (left + context_.options.part_size - 1) / context_.options.part_size;
+  pieces_.reserve(pieces_.size() + count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t begin = from + left * i / count;
+    const std::uint64_t end = from + left * (i + 1) / count;
+    Send(begin, end - begin);
+  }
+}
+
+void Fetch::Fail(Status status) {
+  pieces_.clear();  // cancels, and waits until nothing is written into the buffer any more
+  pieces_left_ = 0;
+  fetched_ = {};
+  result_ = std::move(status);
+}
+
+bool Fetch::Advance() {
+  if (result_) return true;
+  for (std::size_t i = 0; i < pieces_.size() && !result_; ++i) {
+    Piece& piece = pieces_[i];
+    if (!piece.pending.valid() || !piece.pending.ready()) continue;
+    Result<store::ReadReply> reply = piece.pending.Take();
+    --pieces_left_;
+    Status status = reply.status();
+    if (status.ok() && std::exchange(whole_, false)) {
+      status = TakeWhole(std::move(*reply));
+    } else if (status.ok()) {
+      status = TakePiece(piece, *reply);
+    }
+    if (!status.ok()) Fail(std::move(status));
+  }
+  if (result_) return true;
+  if (pieces_left_ > 0) return false;
+  result_ = std::move(fetched_);
+  return true;
+}
+
+Status Fetch::TakeWhole(store::ReadReply reply) {
+  fetched_.etag = reply.etag;
+  fetched_.object_size = reply.object_size;
+  if (reply.received >= reply.object_size) {
+    if (length_ && *length_ != reply.object_size) {
+      return Status(
+          StatusCode::kObjectChanged,
+          fmt::format("{} has {} bytes, not the {} that were listed: it was replaced; list "
+                      "again to read the new version",
+                      item_.name.key, reply.object_size, *length_));
+    }
+    fetched_.data = std::move(reply.data);
+    return {};
+  }
+  // Longer than a part: keep what came, fetch the rest in ranges.
+  length_ = reply.object_size;
+  Buffer all = context_.buffers->Allocate(*length_);
+  std::memcpy(all.mutable_data(), reply.data.data(), reply.received);
+  fetched_.data = std::move(all);
+  SendPieces(reply.received);
+  return {};
+}
+
+Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
+  if (fetched_.etag.empty()) fetched_.etag = reply.etag;
+  if (!reply.etag.empty() && reply.etag != fetched_.etag) {
+    return Status(
+        StatusCode::kObjectChanged,
+        fmt::format("{} was replaced while it was being read; read it again", item_.name.key));
+  }
+  fetched_.object_size = reply.object_size;
+  const std::uint64_t available = reply.object_size - std::min(begin_, reply.object_size);
+  if (!length_) {
+    length_ = available;
+    if (piece.length < available) {
+      Buffer all = context_.buffers->Allocate(available);
+      std::memcpy(all.mutable_data(), fetched_.data.data(), reply.received);
+      fetched_.data = std::move(all);
+      SendPieces(reply.received);
+      return {};
+    }
+  }
+  const std::uint64_t expected =
+      std::min(piece.length, available - std::min(piece.offset, available));
+  if (reply.received != expected) {
+    return Status(StatusCode::kProtocol,
+                  fmt::format("{}: {} bytes at {} were asked for, {} came", item_.name.key,
+                              expected, begin_ + piece.offset, reply.received));
+  }
+  if (available < fetched_.data.size()) fetched_.data = fetched_.data.Slice(0, available);
+  return {};
+}
+
+Result<Fetched> Fetch::Take() {
+  pieces_.clear();
+  lease_.Release();
+  return std::move(*result_);
+}
+
+Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop) {
+  Fetch fetch(&context, std::move(item));
+  ASSIGN_OR_RETURN(Lease lease, context.budget->Acquire(Share::kReads, fetch.bytes_needed(), stop));
+  CompletionQueue<std::size_t> done;
+  fetch.Start(std::move(lease), &done, 0);
+  while (done.Next(stop)) {
+    if (fetch.Advance()) return fetch.Take();
+  }
+  return Status(StatusCode::kCancelled, "stopped by the caller");
+}
+
+}  // namespace headrace::object

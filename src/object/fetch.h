@@ -1,0 +1,81 @@
+// One object, or a range of one, brought into memory.
+//
+// How many requests that takes depends on what is known:
+//   size known, up to one part:  one GET without a range (so that its checksum can be verified)
+//   size unknown:                the same GET; when the object turns out longer than a part, its
+//   first
+//                                part is kept and the rest comes in ranges
+//   longer than a part:          ranged GETs side by side, each landing where it belongs
+// All parts are of one version: the first answer's ETag pins the others (kObjectChanged).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/completion_queue.h"
+#include "headrace/options.h"
+#include "object/context.h"
+
+namespace headrace::object {
+
+struct FetchItem {
+  store::Name name;
+  GetOptions options;
+};
+
+struct Fetched {
+  Buffer data;
+  std::string etag;
+  std::uint64_t object_size = 0;
+};
+
+// Used by one thread. Dropping it cancels.
+class Fetch {
+ public:
+  Fetch(const Context* context, FetchItem item);
+
+  // Bytes of memory that Start needs.
+  std::size_t bytes_needed() const;
+  // Sends the first requests. Every one of them, when it is ready, puts `tag` into `done` once;
+  // call Advance then.
+  void Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t tag);
+  // Takes what arrived, sends what must follow. True when the result is there.
+  bool Advance();
+  // REQUIRES: Advance() returned true. The lease ends: the bytes are the caller's now.
+  Result<Fetched> Take();
+
+ private:
+  struct Piece {
+    Pending<store::ReadReply> pending;
+    std::uint64_t offset = 0;  // in the result
+    std::uint64_t length = 0;
+  };
+
+  void Send(std::uint64_t offset, std::uint64_t length);
+  void SendPieces(std::uint64_t from);
+  Status TakeWhole(store::ReadReply reply);
+  Status TakePiece(const Piece& piece, const store::ReadReply& reply);
+  void Fail(Status status);
+
+  const Context& context_;
+  const FetchItem item_;
+  Lease lease_;
+  CompletionQueue<std::size_t>* done_ = nullptr;
+  std::size_t tag_ = 0;
+
+  // Of the object: where the result begins, and how long it is once that is known.
+  std::uint64_t begin_ = 0;
+  std::optional<std::uint64_t> length_;
+  bool whole_ = false;  // one GET without a range is under way
+  std::vector<Piece> pieces_;
+  std::size_t pieces_left_ = 0;
+  std::optional<Result<Fetched>> result_;
+  Fetched fetched_;
+};
+
+// Fetches one object and waits for it.
+Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop);
+
+}  // namespace headrace::object

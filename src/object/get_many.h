@@ -1,0 +1,57 @@
+// Many objects at once, with what became of each.
+//
+// Fetches start in the order given, as far as memory allows; those that do not fit start when
+// earlier results are taken. A batch that was announced ahead of need takes its memory from the
+// look-ahead share, so that it can never stand in the way of one that somebody waits for.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "object/fetch.h"
+
+namespace headrace::object {
+
+struct GetManyOptions {
+  bool ordered = true;
+  int max_in_flight = 0;  // fetches; 0 = as many as memory allows
+  bool ahead = false;
+};
+
+// One thread. Dropping it cancels what is under way.
+class GetMany {
+ public:
+  // Starts what it can, without waiting.
+  GetMany(const Context* context, std::vector<FetchItem> items, GetManyOptions options);
+
+  struct Item {
+    std::size_t index = 0;
+    Result<Fetched> result;
+  };
+  // The next result, in order or as they arrive; nullopt when all were given out. When `stop` is
+  // requested: kCancelled for the next item, and the batch stays usable.
+  std::optional<Item> Next(const std::stop_token& stop);
+
+ private:
+  void StartWhatFits();
+  bool TryStart(std::size_t index);
+  Item Deliver(std::size_t index);
+  std::optional<std::size_t> NextToDeliver() const;
+
+  const Context& context_;
+  const GetManyOptions options_;
+  Share share_;
+  std::vector<FetchItem> items_;
+  std::vector<std::unique_ptr<Fetch>> fetches_;  // null: not started, or given out
+  CompletionQueue<std::size_t> done_;
+  std::vector<bool> finished_;
+  std::deque<std::size_t> finished_order_;  // for unordered delivery
+  std::size_t next_start_ = 0;
+  std::size_t delivered_ = 0;
+  int active_ = 0;   // started, not finished
+  int holding_ = 0;  // started, not given out: they hold leases
+};
+
+}  // namespace headrace::object

@@ -1,0 +1,29 @@
+// A listing, page by page, in bytewise order of keys, with the next page on its way while this one
+// is used.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+
+#include "object/context.h"
+
+namespace headrace::object {
+
+// One thread.
+class Lister {
+ public:
+  Lister(const Context* context, store::ListRequest request);
+  // nullopt at the end. kProtocol for a truncated page that names no next one, or one seen before.
+  Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
+
+ private:
+  const Context& context_;
+  store::ListRequest request_;
+  Pending<s3::ListPage> next_;
+  std::set<std::string> tokens_;
+  bool ended_ = false;
+};
+
+}  // namespace headrace::object

@@ -1,0 +1,87 @@
+// All keys under a prefix, listed side by side and given out in bytewise order.
+//
+// A service gives a thousand keys a page and wants the last page's token for the next: serially a
+// hundred thousand keys take a hundred round trips. But a listing may start after any string. So
+// the key space is cut into segments (lo, hi], each listed serially, all at once. Where to cut is
+// learned from the pages:
+//
+//   a page ends with the key K = "img/000999.jpg" and there is more. Every later key shares some
+//   beginning of K and then has a greater character. "img/001", …, "img/009", "img/01", …, "img/1",
+//   … cut what follows K into pieces that differ in size by powers of ten, whatever the numbering's
+//   length.
+//
+// Characters are tried from the classes seen in the keys (digits, hexadecimal, letters), and only
+// at places where a page's first and last key do not yet differ: finer pieces would hold less than
+// a page. The cuts partition the space exactly, so a bad guess costs a request, never a key.
+//
+// All this stands on the service ordering keys bytewise. A key out of order, or outside its
+// segment, shows that it does not: then everything starts again serially, leaving out what was
+// given out already.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/completion_queue.h"
+#include "object/context.h"
+#include "object/lister.h"
+
+namespace headrace::object {
+
+// Strings above `last` and below `hi` ("" = no bound) at which to cut what follows `last`,
+// ascending. `first` and `last` are those of one full page; cuts come at or after byte `from`.
+std::vector<std::string> CutPoints(std::string_view first, std::string_view last,
+                                   std::string_view hi, std::size_t from);
+
+// One thread.
+class ParallelLister {
+ public:
+  // `request` is not delimited.
+  ParallelLister(const Context* context, store::ListRequest request);
+
+  // The next page in order of keys; nullopt at the end.
+  Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
+
+  // Whether the service turned out not to order keys bytewise.
+  bool serial() const { return serial_ != nullptr; }
+
+ private:
+  struct Segment {
+    std::string lo;  // exclusive
+    std::string hi;  // inclusive; "" = no bound
+    std::string token;
+    std::string last;  // the last key seen
+    Pending<s3::ListPage> pending;
+    bool sent = false;  // a request is under way
+    bool done = false;
+    std::deque<s3::ListPage> pages;
+  };
+  using Place = std::list<Segment>::iterator;
+
+  void Send(Place segment);
+  void SendWaiting();
+  Status OnPage(Place segment, s3::ListPage page);
+  void Split(Place segment, std::string_view first);
+  void StartSerially();
+  // Leaves out what was given out before it started again serially.
+  void DropGivenOut(s3::ListPage& page);
+  s3::ListPage GiveOut(s3::ListPage page);
+
+  const Context& context_;
+  const store::ListRequest request_;
+  std::list<Segment> segments_;  // in order of keys; those given out whole are gone
+  std::unique_ptr<CompletionQueue<Segment*>> done_;
+  std::size_t in_flight_ = 0;
+  std::size_t requests_ = 0;
+  std::size_t empty_answers_ = 0;
+  std::vector<std::uint64_t> given_out_;  // hashes of the keys
+  std::unique_ptr<Lister> serial_;
+};
+
+}  // namespace headrace::object

@@ -1,0 +1,190 @@
+#include "object/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/macros.h"
+
+namespace headrace::object {
+namespace {
+
+constexpr std::uint64_t kFirstChunk = std::uint64_t{256} << 10;
+constexpr std::uint64_t kSmallRead = std::uint64_t{16} << 10;
+// A seek over less than this reads the gap rather than starting anew.
+constexpr std::uint64_t kSmallGap = std::uint64_t{256} << 10;
+constexpr std::size_t kMostAhead = 32;
+
+}  // namespace
+
+Reader::Reader(const Context* context, store::Name name, ReaderOptions options)
+    : context_(*context),
+      name_(std::move(name)),
+      options_(std::move(options)),
+      size_(options_.size),
+      etag_(options_.if_match),
+      next_length_(kFirstChunk),
+      sequential_(options_.sequential) {}
+
+Result<std::uint64_t> Reader::Size(const std::stop_token& stop) {
+  if (size_) return *size_;
+  if (!row_.empty()) {
+    RETURN_IF_ERROR(Take(row_.front(), stop));
+    if (size_) return *size_;
+  }
+  ASSIGN_OR_RETURN(const ObjectInfo info, context_.store->Stat(name_).Wait(stop));
+  size_ = info.size;
+  if (etag_.empty()) etag_ = info.etag;
+  return *size_;
+}
+
+std::uint64_t Reader::RowEnd() const {
+  return row_.empty() ? row_begin_ : row_.back().offset + row_.back().length;
+}
+
+void Reader::Jump(std::uint64_t offset, std::size_t wanted) {
+  row_.clear();
+  row_begin_ = offset;
+  // A small object is worth one request, whatever is asked of it.
+  if (size_ && *size_ <= kFirstChunk) {
+    row_begin_ = 0;
+    next_length_ = *size_;
+    return;
+  }
+  next_length_ = sequential_ ? std::max<std::uint64_t>(wanted, kFirstChunk)
+                             : std::max<std::uint64_t>(wanted, kSmallRead);
+  next_length_ = std::min<std::uint64_t>(next_length_, context_.options.part_size);
+  chunks_ahead_ = sequential_ ? 1 : 0;
+}
+
+Result<bool> Reader::Grow(bool must, const std::stop_token& stop) {
+  const std::uint64_t offset = RowEnd();
+  if (size_ && offset >= *size_) return false;
+  Chunk chunk{.offset = offset, .length = next_length_};
+  if (size_) chunk.length = std::min(chunk.length, *size_ - offset);
+  if (must && row_.empty()) {
+    ASSIGN_OR_RETURN(chunk.lease, context_.budget->Acquire(Share::kReads, chunk.length, stop));
+  } else {
+    std::optional<Lease> lease =
+        context_.budget->TryAcquire(must ? Share::kReads : Share::kLookAhead, chunk.length);
+    if (!lease) return false;
+    chunk.lease = std::move(*lease);
+  }
+  chunk.data = context_.buffers->Allocate(chunk.length);
+  chunk.pending =
+      context_.store->Read({.name = name_,
+                            .range = store::ReadRequest::Range{chunk.offset, chunk.length},
+                            .etag = etag_,
+                            .into = {chunk.data.mutable_data(), chunk.length}});
+  row_.push_back(std::move(chunk));
+  if (sequential_)
+    next_length_ = std::min<std::uint64_t>(next_length_ * 2, context_.options.part_size);
+  return true;
+}
+
+void Reader::GrowAhead(std::uint64_t position) {
+  // Until the first answer the size, and with it the version, is unknown: one request at a time.
+  if (!size_ && !row_.empty() && row_.front().pending.valid() && !row_.front().pending.ready())
+    return;
+  std::size_t ahead = 0;
+  for (const Chunk& chunk : row_) ahead += chunk.offset > position ? 1 : 0;
+  while (ahead < chunks_ahead_) {
+    const Result<bool> grown = Grow(false, {});
+    if (!grown.ok() || !*grown) return;
+    ++ahead;
+  }
+}
+
+Status Reader::Take(Chunk& chunk, const std::stop_token& stop) {
+  if (!chunk.pending.valid()) return {};
+  if (!chunk.pending.ready() && sequential_) {
+    // The reader waits: more in flight would have helped.
+    chunks_ahead_ = std::min(std::max<std::size_t>(chunks_ahead_ * 2, 1), kMostAhead);
+  }
+  if (const WaitEnd end = chunk.pending.WaitReady(stop); end != WaitEnd::kDone) {
+    return Status(StatusCode::kCancelled, "stopped by the caller");
+  }
+  ASSIGN_OR_RETURN(store::ReadReply reply, chunk.pending.Take());
+  if (etag_.empty()) etag_ = reply.etag;
+  if (!reply.etag.empty() && reply.etag != etag_) {
+    return Status(StatusCode::kObjectChanged,
+                  fmt::format("{} was replaced while it was being read; open it again", name_.key));
+  }
+  size_ = reply.object_size;
+  chunk.received = reply.received;
+  const std::uint64_t expected =
+      std::min(chunk.length, reply.object_size - std::min(chunk.offset, reply.object_size));
+  if (reply.received != expected) {
+    return Status(StatusCode::kProtocol,
+                  fmt::format("{}: {} bytes at {} were asked for, {} came", name_.key, expected,
+                              chunk.offset, reply.received));
+  }
+  return {};
+}
+
+void Reader::DropBehind(std::uint64_t position) {
+  while (row_.size() > 1 && row_[1].offset + row_[1].length <= position) {
+    row_.pop_front();
+  }
+}
+
+Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> out,
+                                   const std::stop_token& stop) {
+  if (out.empty() || (size_ && offset >= *size_)) return 0;
+  const bool on_row = !row_.empty() && offset >= row_.front().offset &&
+                      offset < RowEnd() + (sequential_ ? kSmallGap : 0);
+  if (!on_row) {
+    const bool follows = offset == last_end_;
+    if (!follows && last_end_ != 0)
+      sequential_ = false;  // the second place: random until it reads on
+    if (follows) sequential_ = options_.sequential;
+    Jump(offset, out.size());
+  } else if (offset == last_end_) {
+    sequential_ = options_.sequential;
+  }
+
+  std::size_t copied = 0;
+  while (copied < out.size()) {
+    const std::uint64_t at = offset + copied;
+    if (size_ && at >= *size_) break;
+    auto chunk = std::find_if(row_.begin(), row_.end(),
+                              [at](const Chunk& c) { return at < c.offset + c.length; });
+    if (chunk == row_.end()) {
+      // Everything held lies behind: give it back before waiting for more.
+      Result<bool> grown = Grow(true, stop);
+      if (grown.ok() && !*grown && !row_.empty() && !(size_ && RowEnd() >= *size_)) {
+        row_begin_ = RowEnd();
+        row_.clear();
+        grown = Grow(true, stop);
+      }
+      RETURN_IF_ERROR(grown.status());
+      if (!*grown) break;  // the end
+      continue;
+    }
+    GrowAhead(at);
+    chunk = std::find_if(row_.begin(), row_.end(),
+                         [at](const Chunk& c) { return at < c.offset + c.length; });
+    if (Status status = Take(*chunk, stop); !status.ok()) {
+      row_begin_ = offset;
+      row_.clear();
+      return status;
+    }
+    const std::uint64_t skip = at - chunk->offset;
+    if (skip >= chunk->received) break;  // the end
+    const std::size_t n = std::min<std::uint64_t>(out.size() - copied, chunk->received - skip);
+    std::memcpy(out.data() + copied, chunk->data.data() + skip, n);
+    copied += n;
+    DropBehind(offset + copied);
+    GrowAhead(offset + copied);
+  }
+  last_end_ = offset + copied;
+  return copied;
+}
+
+void Reader::Prefetch(std::uint64_t offset) {
+  if (!row_.empty() && offset >= row_.front().offset && offset < RowEnd()) return;
+  Jump(offset, 0);
+  (void)Grow(false, {});
+}
+
+}  // namespace headrace::object

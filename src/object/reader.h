@@ -1,0 +1,67 @@
+// Reads any range of one object, and reads ahead of whoever reads on.
+//
+// What is fetched ahead is a row of chunks that stand together. The reader's position decides:
+//   inside the row           serve from it; drop what lies well behind; keep the row growing ahead
+//   just past its end        go on (a small forward seek)
+//   anywhere else            a jump: cancel the row, start a new one there, small
+// Chunks start at 256 KiB and double up to the part size with each chunk consumed in sequence, and
+// the row grows from two chunks to as many as keep the reader from waiting, inside the memory
+// budget. So random reads fetch little more than they ask for, and a sequential reader soon has
+// many parts in flight. One chunk behind the position is kept, so that small backward seeks cost
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <stop_token>
+
+#include "object/context.h"
+
+namespace headrace::object {
+
+// One thread at a time.
+class Reader {
+ public:
+  Reader(const Context* context, store::Name name, ReaderOptions options);
+
+  Result<std::size_t> ReadAt(std::uint64_t offset, std::span<std::byte> out,
+                             const std::stop_token& stop);
+  Result<std::uint64_t> Size(const std::stop_token& stop);
+  void Prefetch(std::uint64_t offset);
+
+ private:
+  struct Chunk {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    Lease lease;
+    Buffer data;                        // filled in place
+    Pending<store::ReadReply> pending;  // invalid once taken
+    std::uint64_t received = 0;
+  };
+
+  std::uint64_t RowEnd() const;
+  void Jump(std::uint64_t offset, std::size_t wanted);
+  // Sends the next chunk of the row. False when memory is short (and `must` is not set) or the
+  // object ends.
+  Result<bool> Grow(bool must, const std::stop_token& stop);
+  void GrowAhead(std::uint64_t position);
+  Status Take(Chunk& chunk, const std::stop_token& stop);
+  void DropBehind(std::uint64_t position);
+
+  const Context& context_;
+  const store::Name name_;
+  const ReaderOptions options_;
+  std::optional<std::uint64_t> size_;
+  std::string etag_;
+
+  std::deque<Chunk> row_;
+  std::uint64_t row_begin_ = 0;    // where the row starts when it is empty
+  std::uint64_t next_length_ = 0;  // of the next chunk
+  std::size_t chunks_ahead_ = 1;   // how many to keep in flight beyond the position
+  std::uint64_t last_end_ = 0;     // where the last read ended
+  bool sequential_ = false;
+};
+
+}  // namespace headrace::object

@@ -1,0 +1,285 @@
+#include "object/transfer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <map>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "object/reader.h"
+#include "object/writer.h"
+#include "s3/xml.h"
+
+namespace headrace::object {
+namespace {
+
+constexpr std::size_t kDeleteBatch = 1000;
+
+Status FileError(const char* what, const std::string& path) {
+  const int error = errno;
+  const StatusCode code = error == ENOENT                      ? StatusCode::kNotFound
+                          : error == EACCES || error == EPERM  ? StatusCode::kAccessDenied
+                          : error == ENOSPC || error == EDQUOT ? StatusCode::kNoSpace
+                                                               : StatusCode::kIo;
+  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+}
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status WriteAll(int fd, std::span<const std::byte> bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError("writing", "the local file");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> UploadFile(const Context& context, const std::string& path, store::Name name,
+                               const PutOptions& options, const std::stop_token& stop,
+                               const Progress& progress) {
+  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) return FileError("opening", path);
+  struct stat st {};
+  if (fstat(file.fd(), &st) != 0) return FileError("reading", path);
+  if (S_ISDIR(st.st_mode)) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{} is a directory; upload its files (cp --recursive)", path));
+  }
+  PutOptions with_size = options;
+  const bool regular = S_ISREG(st.st_mode);
+  if (regular) with_size.expected_size = static_cast<std::uint64_t>(st.st_size);
+  Writer writer(&context, std::move(name), with_size);
+  std::uint64_t reported = 0;
+  auto report = [&] {
+    if (progress && writer.acknowledged() > reported) progress(writer.acknowledged() - reported);
+    reported = writer.acknowledged();
+  };
+  while (true) {
+    ASSIGN_OR_RETURN(const std::span<std::byte> room, writer.Room(stop));
+    const ssize_t n = read(file.fd(), room.data(), room.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError("reading", path);
+    if (n == 0) break;
+    RETURN_IF_ERROR(writer.Filled(static_cast<std::size_t>(n), stop));
+    report();
+  }
+  if (regular && writer.written() != static_cast<std::uint64_t>(st.st_size)) {
+    return Status(
+        StatusCode::kIo,
+        fmt::format("{} changed while it was uploaded ({} bytes became {}); nothing was stored",
+                    path, st.st_size, writer.written()));
+  }
+  ASSIGN_OR_RETURN(std::string etag, writer.Close(stop));
+  report();
+  return etag;
+}
+
+Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd,
+                                const GetOptions& options, const std::stop_token& stop,
+                                const Progress& progress) {
+  struct Part {
+    Pending<store::ReadReply> pending;
+    Lease lease;
+    std::uint64_t offset;
+  };
+  const std::uint64_t part_size = context.options.part_size;
+  const std::uint64_t begin = options.range ? options.range->offset : 0;
+  std::uint64_t end = UINT64_MAX;
+  if (options.range && options.range->length != UINT64_MAX) end = begin + options.range->length;
+  if (options.size) end = std::min(end, *options.size);
+
+  ObjectInfo info{.bucket = name.bucket, .key = name.key, .etag = options.if_match};
+  std::deque<Part> parts;
+  std::uint64_t next = begin;
+  bool known = options.size.has_value();
+  auto send = [&](Lease lease) {
+    // The first request of an unknown or small object asks without a range: its checksum comes
+    // along.
+    const bool whole = next == 0 && !options.range && (!known || end <= part_size);
+    const std::uint64_t length = std::min(part_size, end - next);
+    store::ReadRequest request{.name = name, .etag = info.etag};
+    if (whole) {
+      request.keep_at_most = part_size;
+    } else {
+      request.range = store::ReadRequest::Range{next, length};
+    }
+    parts.push_back({context.store->Read(std::move(request)), std::move(lease), next});
+    next += length;
+  };
+  if (known && end <= begin) {  // empty, and known to be
+    ASSIGN_OR_RETURN(ObjectInfo head, context.store->Stat(name).Wait(stop));
+    return head;
+  }
+  while (true) {
+    // Without the first answer the size and the version are unknown: one request until then.
+    const bool more = next < end && (known || parts.empty());
+    if (more) {
+      if (parts.empty()) {
+        ASSIGN_OR_RETURN(Lease lease, context.budget->Acquire(Share::kReads, part_size, stop));
+        send(std::move(lease));
+        continue;
+      }
+      if (std::optional<Lease> lease = context.budget->TryAcquire(Share::kReads, part_size)) {
+        send(std::move(*lease));
+        continue;
+      }
+    }
+    if (parts.empty()) break;
+    ASSIGN_OR_RETURN(const store::ReadReply reply, parts.front().pending.Wait(stop));
+    const std::uint64_t offset = parts.front().offset;
+    if (!info.etag.empty() && !reply.etag.empty() && info.etag != reply.etag) {
+      return Status(
+          StatusCode::kObjectChanged,
+          fmt::format("{} was replaced while it was being read; read it again", name.key));
+    }
+    if (known && options.size && reply.object_size != *options.size) {
+      return Status(StatusCode::kObjectChanged,
+                    fmt::format("{} has {} bytes, not the {} that were listed: it was replaced",
+                                name.key, reply.object_size, *options.size));
+    }
+    known = true;
+    end = std::min(end, reply.object_size);
+    info.size = reply.object_size;
+    info.etag = reply.etag;
+    info.last_modified = reply.last_modified;
+    info.content_type = reply.content_type;
+    info.metadata = reply.metadata;
+    RETURN_IF_ERROR(WriteAll(fd, reply.data.span(), offset - begin));
+    if (progress) progress(reply.received);
+    parts.pop_front();
+  }
+  return info;
+}
+
+Result<std::string> CopyWithin(const Context& context, const store::Name& source,
+                               const store::Name& target, const PutOptions& options,
+                               const std::stop_token& stop) {
+  store::Store& store = *context.store;
+  const store::Capabilities capabilities = store.capabilities();
+  ASSIGN_OR_RETURN(const ObjectInfo info, store.Stat(source).Wait(stop));
+  const std::uint64_t size = info.size;
+  if (size <= std::min(context.options.copy_threshold, capabilities.max_put_size)) {
+    ASSIGN_OR_RETURN(store::WriteReply reply, store.Copy(source, target, options).Wait(stop));
+    return std::move(reply.etag);
+  }
+  PutOptions kept = options;
+  if (kept.content_type.empty()) kept.content_type = info.content_type;
+  if (kept.metadata.empty()) kept.metadata = info.metadata;
+  kept.checksum_algorithm = "none";  // the service computes its own
+  ASSIGN_OR_RETURN(const store::Upload upload, store.CreateUpload(target, kept).Wait(stop));
+  const auto max_parts = static_cast<std::uint64_t>(capabilities.max_parts);
+  const std::uint64_t part_size =
+      std::max({std::uint64_t{context.options.part_size}, capabilities.min_part_size,
+                (size + max_parts - 1) / max_parts});
+  std::vector<Pending<store::Part>> pending;
+  std::vector<store::Part> parts;
+  Status failed;
+  for (std::uint64_t offset = 0; offset < size; offset += part_size) {
+    pending.push_back(store.CopyPart(upload, static_cast<int>(pending.size()) + 1, source,
+                                     {offset, std::min(part_size, size - offset)}, info.etag));
+  }
+  for (Pending<store::Part>& p : pending) {
+    Result<store::Part> part = p.Wait(stop);
+    if (!part.ok()) {
+      failed = part.status();
+      break;
+    }
+    parts.push_back(std::move(*part));
+  }
+  pending.clear();
+  if (failed.ok()) {
+    Result<store::WriteReply> reply = store.CompleteUpload(upload, parts).Wait(stop);
+    if (reply.ok()) return std::move(reply->etag);
+    failed = reply.status();
+  }
+  (void)store.AbortUpload(upload).Wait({}, Deadline::After(std::chrono::seconds(10)));
+  return failed;
+}
+
+Result<std::string> CopyBetween(const Context& source_context, const store::Name& source,
+                                const Context& target_context, const store::Name& target,
+                                const PutOptions& options, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const ObjectInfo info, source_context.store->Stat(source).Wait(stop));
+  PutOptions kept = options;
+  if (kept.content_type.empty()) kept.content_type = info.content_type;
+  if (kept.metadata.empty()) kept.metadata = info.metadata;
+  kept.expected_size = info.size;
+  Reader reader(&source_context, source, {.size = info.size, .if_match = info.etag});
+  Writer writer(&target_context, target, kept);
+  std::uint64_t offset = 0;
+  while (offset < info.size) {
+    ASSIGN_OR_RETURN(const std::span<std::byte> room, writer.Room(stop));
+    ASSIGN_OR_RETURN(const std::size_t n, reader.ReadAt(offset, room, stop));
+    if (n == 0) {
+      return Status(StatusCode::kProtocol,
+                    fmt::format("{} ended before its {} bytes", source.key, info.size));
+    }
+    RETURN_IF_ERROR(writer.Filled(n, stop));
+    offset += n;
+  }
+  return writer.Close(stop);
+}
+
+std::vector<Status> DeleteKeys(const Context& context, std::span<const store::Name> names,
+                               const std::stop_token& stop) {
+  struct Batch {
+    std::vector<std::size_t> places;
+    std::vector<std::string> keys;
+    Pending<std::vector<Status>> pending;
+  };
+  std::vector<Status> statuses(names.size());
+  std::map<std::string, Batch> open;
+  std::vector<Batch> sent;
+  std::vector<std::pair<std::size_t, Pending<store::Nothing>>> single;
+  auto send = [&](const std::string& bucket, Batch& batch) {
+    batch.pending = context.store->DeleteMany(bucket, batch.keys);
+    sent.push_back(std::move(batch));
+    batch = {};
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const store::Name& name = names[i];
+    if (!s3::XmlCanCarry(name.key) || names.size() == 1) {
+      single.emplace_back(i, context.store->Delete(name));
+      continue;
+    }
+    Batch& batch = open[name.bucket];
+    batch.places.push_back(i);
+    batch.keys.push_back(name.key);
+    if (batch.keys.size() == kDeleteBatch) send(name.bucket, batch);
+  }
+  for (auto& [bucket, batch] : open) {
+    if (!batch.keys.empty()) send(bucket, batch);
+  }
+  for (Batch& batch : sent) {
+    const Result<std::vector<Status>> result = batch.pending.Wait(stop);
+    for (std::size_t i = 0; i < batch.places.size(); ++i) {
+      statuses[batch.places[i]] = result.ok() ? (*result)[i] : result.status();
+    }
+  }
+  for (auto& [place, pending] : single) statuses[place] = pending.Wait(stop).status();
+  return statuses;
+}
+
+}  // namespace headrace::object

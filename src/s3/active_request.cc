@@ -1,0 +1,623 @@
+#include "s3/active_request.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/macros.h"
+#include "s3/etag.h"
+#include "s3/hmac.h"
+#include "s3/time_text.h"
+#include "s3/uri.h"
+#include "s3/xml.h"
+
+namespace headrace::s3 {
+namespace {
+
+constexpr std::size_t kErrorBodyLimit = 64 * 1024;
+constexpr std::size_t kFirstGrowth = 64 * 1024;
+// Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
+constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
+// Bytes that fail their checksum are fetched again this many times.
+constexpr int kMaxMismatches = 2;
+
+std::uint64_t Micros(Duration d) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(d).count());
+}
+
+// Checksums that go with a whole object and that we can compute.
+StoredChecksum ChecksumIn(const net::Headers& headers) {
+  const std::string_view type = headers.Get("x-amz-checksum-type");
+  for (const ChecksumAlgorithm a : {ChecksumAlgorithm::kCrc64Nvme, ChecksumAlgorithm::kCrc32c}) {
+    const std::string_view value = headers.Get(ChecksumHeader(a));
+    if (value.empty()) continue;
+    Result<StoredChecksum> stored = ParseStoredChecksum(a, value, type);
+    if (stored.ok() && stored->full_object) return *stored;
+  }
+  return {};
+}
+
+}  // namespace
+
+ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
+                             Promise<S3Reply> promise)
+    : context_(*context),
+      request_(std::move(request)),
+      promise_(std::move(promise)),
+      machine_(
+          [&] {
+            AttemptPolicy policy = context->wire->policy;
+            policy.deadline = policy.deadline.Earlier(request_.deadline);
+            policy.hedge = policy.hedge && request_.operation == Operation::kGet;
+            return policy;
+          }(),
+          context->attempts, context->clock->Now()),
+      began_(context->clock->Now()),
+      etag_(request_.etag) {
+  for (int i = 0; i < kSlots; ++i) {
+    attempts_[static_cast<std::size_t>(i)].owner = this;
+    attempts_[static_cast<std::size_t>(i)].slot = i;
+  }
+  if (!request_.into.empty()) {
+    target_ = request_.into.data();
+    capacity_ = request_.into.size();
+  }
+}
+
+ActiveRequest::~ActiveRequest() {
+  *self_ = nullptr;
+  context_.loop->CancelTimer(timer_);
+  for (Attempt& attempt : attempts_) {
+    if (attempt.transfer != 0) context_.loop->Abort(attempt.transfer);
+  }
+}
+
+void ActiveRequest::Start(bool saturated, Done done) {
+  done_ = std::move(done);
+  saturated_ = saturated;
+  Perform(machine_.Start(context_.clock->Now()));
+}
+
+void ActiveRequest::Cancel() { Finish(Status(StatusCode::kCancelled, "cancelled by the caller")); }
+
+void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
+  for (const int slot : actions.abort) {
+    Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
+    if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));
+    attempt.run = 0;
+  }
+  switch (actions.finish) {
+    case AttemptMachine::Outcome::kSuccess:
+      if (request_.into.empty()) reply_.body = buffer_.Slice(0, reply_.received);
+      reply_.attempts = machine_.attempts();
+      Finish(std::move(reply_));
+      return;
+    case AttemptMachine::Outcome::kFailed:
+      Finish(WithFacts(last_failure_));
+      return;
+    case AttemptMachine::Outcome::kTimedOut: {
+      const double seconds = std::chrono::duration<double>(context_.clock->Now() - began_).count();
+      const std::string what = fmt::format("no answer within {:.1f} s", seconds);
+      Finish(WithFacts(
+          last_failure_.ok()
+              ? Status(StatusCode::kTimeout, what)
+              : Status(last_failure_.code() == StatusCode::kThrottled ? StatusCode::kThrottled
+                                                                      : StatusCode::kTimeout,
+                       fmt::format("{}; the last failure: {}", what, last_failure_.message()),
+                       last_failure_.info())));
+      return;
+    }
+    case AttemptMachine::Outcome::kNone:
+      break;
+  }
+  if (actions.send) {
+    if (actions.send_is_hedge) context_.metrics->hedges_sent.Add();
+    Rearm();
+    Send(*actions.send);  // last: it may fail at once and end this request
+    return;
+  }
+  Rearm();
+}
+
+void ActiveRequest::Rearm() {
+  const SteadyTime next = machine_.next_timer();
+  // A timer that is armed for an earlier moment looks again then: cheaper than re-arming each time.
+  if (timer_ != 0 && timer_at_ <= next) return;
+  context_.loop->CancelTimer(timer_);
+  timer_ = 0;
+  if (next == SteadyTime::max()) return;
+  timer_at_ = next;
+  timer_ = context_.loop->At(next, [this] { OnTimer(); });
+}
+
+void ActiveRequest::OnTimer() {
+  timer_ = 0;
+  const SteadyTime now = context_.clock->Now();
+  for (const Attempt& attempt : attempts_) {
+    if (attempt.transfer != 0) {
+      machine_.SetBytesMoved(attempt.slot, context_.loop->BytesMoved(attempt.transfer), now);
+    }
+  }
+  if (now < machine_.next_timer()) {
+    Rearm();
+    return;
+  }
+  Perform(machine_.OnTimer(now));
+}
+
+void ActiveRequest::Send(int slot) {
+  Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
+  attempt.run = ++runs_;
+  attempt.sent = context_.clock->Now();
+  attempt.status = 0;
+  attempt.good = false;
+  attempt.address.clear();
+  attempt.error_headers.Clear();
+  attempt.error_body.clear();
+  attempt.refusal = Status();
+  if (context_.credentials == nullptr) return SendWith(slot, nullptr);
+  if (std::shared_ptr<const Credentials> fresh = context_.credentials->Get()) {
+    return SendWith(slot, std::move(fresh));
+  }
+  context_.credentials->GetAsync(
+      [self = self_, loop = context_.loop, slot, run = attempt.run](auto result) {
+        loop->Post([self, slot, run, result = std::move(result)] {
+          ActiveRequest* request = *self;
+          if (request == nullptr) return;
+          if (request->attempts_[static_cast<std::size_t>(slot)].run != run) return;
+          if (!result.ok()) {
+            request->Fail(slot, result.status(), ErrorClass::kFatal);
+          } else {
+            request->SendWith(slot, *result);
+          }
+        });
+      });
+}
+
+void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> credentials) {
+  Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
+  attempt.credentials = std::move(credentials);
+  const Route route = context_.endpoints->For(request_.bucket, request_.key);
+  attempt.host = route.target.connect_host;
+  if (route.skip_lookup) return SendTo(slot, route, "");
+  // The answer is often known, and then given at once: no trip through the queue of posted work.
+  auto inline_answer = std::make_shared<std::optional<Result<std::string>>>();
+  auto returned = std::make_shared<bool>(false);
+  context_.resolver->Pick(attempt.host,
+                          [self = self_, loop = context_.loop, slot, run = attempt.run, route,
+                           inline_answer, returned](Result<std::string> address) {
+                            if (loop->InLoop() && !*returned) {
+                              inline_answer->emplace(std::move(address));
+                              return;
+                            }
+                            loop->Post([self, slot, run, route, address = std::move(address)] {
+                              ActiveRequest* request = *self;
+                              if (request == nullptr) return;
+                              if (request->attempts_[static_cast<std::size_t>(slot)].run != run)
+                                return;
+                              if (!address.ok()) {
+                                request->Fail(slot, address.status(), ErrorClass::kTransient);
+                              } else {
+                                request->SendTo(slot, route, *address);
+                              }
+                            });
+                          });
+  *returned = true;
+  if (!inline_answer->has_value()) return;
+  const Result<std::string>& address = **inline_answer;
+  if (!address.ok()) return Fail(slot, address.status(), ErrorClass::kTransient);
+  SendTo(slot, route, *address);
+}
+
+void ActiveRequest::SendTo(int slot, const Route& route, const std::string& address) {
+  Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
+  Result<net::Request> wire = Build(attempt, route);
+  if (!wire.ok()) return Fail(slot, wire.status(), ErrorClass::kFatal);
+  wire->pinned_address = address;
+  wire->proxy = route.proxy;
+  attempt.address = address;
+  context_.metrics->requests[static_cast<std::size_t>(request_.operation)].Add();
+  context_.metrics->bytes_sent.Add(request_.body.size());
+  attempt.transfer = context_.loop->Start(std::move(*wire), &attempt);
+}
+
+Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& route) {
+  const WireOptions& wire = *context_.wire;
+  net::Request out;
+  out.method = FactsOf(request_.operation).method;
+  out.url = fmt::format("{}{}{}{}", route.origin, route.target.path,
+                        request_.query.empty() ? "" : "?", request_.query);
+  out.body = request_.body;
+
+  std::vector<HeaderView> to_sign;
+  auto add = [&](std::string_view name, std::string_view value) {
+    out.headers.Add(name, value);
+    if (name.starts_with("x-amz-") || name == "Content-MD5") to_sign.push_back({name, value});
+  };
+  for (const auto& [name, value] : request_.headers) add(name, value);
+  if (wire.requester_pays) add("x-amz-request-payer", "requester");
+  if (!wire.expected_bucket_owner.empty() && !request_.bucket.empty()) {
+    add("x-amz-expected-bucket-owner", wire.expected_bucket_owner);
+  }
+  if (request_.verify_checksum) add("x-amz-checksum-mode", "ENABLED");
+  if (request_.range) {
+    add("Range", fmt::format("bytes={}-{}", request_.range->offset + reply_.received,
+                             request_.range->offset + request_.range->length - 1));
+  } else if (reply_.received > 0) {
+    add("Range", fmt::format("bytes={}-", reply_.received));
+  }
+  const bool resumed = reply_.received > 0;
+  const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
+                    !context_.endpoints->refuses_if_match();
+  if (!etag_.empty() && bind) add("If-Match", QuotedEtag(etag_));
+  add("User-Agent", wire.user_agent);
+
+  if (attempt.credentials != nullptr && !attempt.credentials->anonymous()) {
+    std::string body_hash;
+    std::string_view hash = request_.body.empty() ? kEmptyPayloadHash : kUnsignedPayload;
+    if (wire.sign_payload && !request_.body.empty()) {
+      body_hash = Sha256Hex(request_.body.view());
+      hash = body_hash;
+    }
+    const SignInput input{.method = out.method,
+                          .host = route.target.host_header,
+                          .path = route.target.path,
+                          .query = request_.query,
+                          .headers = to_sign,
+                          .payload_hash = hash};
+    ASSIGN_OR_RETURN(
+        const SignedHeaders headers,
+        context_.signer->Sign(input, *attempt.credentials, {.region = route.region},
+                              context_.endpoints->SigningTime(context_.clock->WallNow())));
+    out.headers.Add("x-amz-date", headers.x_amz_date);
+    out.headers.Add("x-amz-content-sha256", headers.x_amz_content_sha256);
+    if (!headers.x_amz_security_token.empty()) {
+      out.headers.Add("x-amz-security-token", headers.x_amz_security_token);
+    }
+    out.headers.Add("Authorization", headers.authorization);
+  }
+  return out;
+}
+
+void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Duration retry_after) {
+  last_failure_ = std::move(status);
+  Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
+  const bool kept = attempt.good && reply_.received > 0 && error_class == ErrorClass::kTransient;
+  attempt.transfer = 0;
+  attempt.run = 0;
+  const AttemptMachine::Actions actions =
+      machine_.OnFailure(slot, error_class, retry_after, kept, context_.clock->Now());
+  if (actions.finish == AttemptMachine::Outcome::kNone) {
+    context_.metrics->retries[static_cast<std::size_t>(error_class)].Add();
+  }
+  if (error_class == ErrorClass::kThrottle) context_.flow->OnThrottle(context_.clock->Now());
+  Perform(actions);
+}
+
+void ActiveRequest::Finish(Result<S3Reply> result) {
+  if (!promise_.valid()) return;
+  EngineMetrics& metrics = *context_.metrics;
+  metrics.total.Record(Micros(context_.clock->Now() - began_));
+  if (!result.ok() && result.status().code() != StatusCode::kCancelled) {
+    metrics.failures[static_cast<std::size_t>(request_.operation)].Add();
+  }
+  if (result.ok() && machine_.hedge_won()) metrics.hedges_won.Add();
+  for (Attempt& attempt : attempts_) {
+    if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));
+    attempt.run = 0;
+  }
+  promise_.Set(std::move(result));
+  if (done_) std::exchange(done_, nullptr)(this);
+}
+
+Status ActiveRequest::WithFacts(Status status) const {
+  ErrorInfo info = status.info();
+  info.bucket = request_.bucket;
+  info.key = request_.key;
+  info.attempts = machine_.attempts();
+  info.elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(context_.clock->Now() - began_);
+  return status.WithInfo(std::move(info));
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The answer.
+
+void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers) {
+  status = status_code;
+  ActiveRequest& r = *owner;
+  const SteadyTime now = r.context_.clock->Now();
+  r.context_.metrics->first_byte.Record(Micros(now - sent));
+  good = status_code >= 200 && status_code < 300;
+  if (good) {
+    refusal = r.Accept(status_code, headers);
+    if (refusal.ok()) {
+      if (r.request_.operation == Operation::kGet) {
+        r.context_.attempts.hedges->OnFirstByte(now - r.began_);
+      }
+      // Aborts the others; this attempt goes on.
+      r.Perform(r.machine_.OnGoodHead(slot, now));
+      return;
+    }
+    good = false;
+  }
+  error_headers = headers;
+}
+
+bool ActiveRequest::Attempt::OnBody(std::span<const std::byte> bytes) {
+  if (!refusal.ok()) return false;
+  if (good) return owner->Append(bytes);
+  const std::size_t room = kErrorBodyLimit - std::min(error_body.size(), kErrorBodyLimit);
+  error_body.append(reinterpret_cast<const char*>(bytes.data()), std::min(room, bytes.size()));
+  return true;
+}
+
+void ActiveRequest::Attempt::OnEnd(const net::TransferEnd& end) {
+  ActiveRequest& r = *owner;
+  transfer = 0;
+  using Kind = net::TransferEnd::Kind;
+  const bool cut = end.kind == Kind::kStopped && good && r.reply_.cut_short;
+  if (!refusal.ok()) {
+    r.Fail(slot, refusal, ErrorClass::kFatal);
+  } else if (good && (end.kind == Kind::kComplete || cut)) {
+    r.OnWhole(*this);
+  } else if (end.kind == Kind::kComplete) {
+    r.OnRefused(*this);
+  } else {
+    r.OnBroken(*this, end);
+  }
+}
+
+Status ActiveRequest::Accept(int status, const net::Headers& headers) {
+  if (request_.operation == Operation::kGet) RETURN_IF_ERROR(AcceptGet(status, headers));
+  if (!has_head_) {
+    has_head_ = true;
+    reply_.status = status;
+    reply_.headers = headers;
+  }
+  if (request_.operation == Operation::kHead) {
+    reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
+    return {};
+  }
+  const std::optional<std::uint64_t> length = ParseUnsigned(headers.Get("Content-Length"));
+  if (reply_.received == 0) StartBody(length);
+  return {};
+}
+
+Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
+  const std::string where = FormatUri(request_.bucket, request_.key);
+  const std::string_view etag = BareEtag(headers.Get("ETag"));
+  if (!etag_.empty() && !etag.empty() && etag != etag_) {
+    return Status(
+        StatusCode::kObjectChanged,
+        fmt::format("{} was replaced while it was being read (ETag {} became {}); open it "
+                    "again to read the new version",
+                    where, etag_, etag));
+  }
+  if (etag_.empty()) etag_ = etag;
+  if (drop_if_match_) context_.endpoints->SetRefusesIfMatch();
+  const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
+  const std::uint64_t wanted = (request_.range ? request_.range->offset : 0) + reply_.received;
+  if (status == 206) {
+    if (!range) {
+      return Status(
+          StatusCode::kProtocol,
+          fmt::format("reading {}: the server answered 206 without a valid Content-Range", where));
+    }
+    if (range->offset != wanted) {
+      return Status(
+          StatusCode::kProtocol,
+          fmt::format("reading {}: asked for bytes from {} on, the server sent them from {} on",
+                      where, wanted, range->offset));
+    }
+    reply_.object_size = range->size;
+  } else if (wanted != 0) {
+    return Status(
+        StatusCode::kProtocol,
+        fmt::format("reading {}: the server ignored the Range header; headrace needs a server "
+                    "that supports ranged GETs",
+                    where));
+  } else {
+    reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
+  }
+  return {};
+}
+
+void ActiveRequest::StartBody(std::optional<std::uint64_t> length) {
+  const bool object = request_.operation == Operation::kGet;
+  const std::uint64_t most = object ? request_.keep_at_most : kDocumentLimit;
+  if (object && request_.verify_checksum) {
+    checksum_ = Checksum(ChecksumIn(reply_.headers).checksum.algorithm());
+  }
+  if (!request_.into.empty()) return;
+  grows_ = !length.has_value();
+  capacity_ = std::min(length.value_or(kFirstGrowth), most);
+  buffer_ = context_.buffers->Allocate(capacity_);
+  target_ = buffer_.mutable_data();
+}
+
+bool ActiveRequest::Append(std::span<const std::byte> bytes) {
+  if (reply_.received + bytes.size() > capacity_ && grows_) {
+    const std::uint64_t most =
+        request_.operation == Operation::kGet ? request_.keep_at_most : kDocumentLimit;
+    const std::uint64_t wanted = std::max(capacity_ * 2, reply_.received + bytes.size());
+    Buffer larger = context_.buffers->Allocate(std::min(wanted, most));
+    if (reply_.received > 0) std::memcpy(larger.mutable_data(), buffer_.data(), reply_.received);
+    capacity_ = larger.size();
+    buffer_ = std::move(larger);
+    target_ = buffer_.mutable_data();
+  }
+  const std::size_t n = std::min<std::uint64_t>(bytes.size(), capacity_ - reply_.received);
+  std::memcpy(target_ + reply_.received, bytes.data(), n);
+  if (checksum_.algorithm() != ChecksumAlgorithm::kNone) {
+    checksum_.Extend({target_ + reply_.received, n});
+  }
+  reply_.received += n;
+  context_.metrics->bytes_received.Add(n);
+  if (n == bytes.size()) return true;
+  reply_.cut_short = true;
+  return false;
+}
+
+Status ActiveRequest::VerifyWhole() {
+  const bool whole = reply_.status == 200 && !reply_.cut_short;
+  const StoredChecksum stored = ChecksumIn(reply_.headers);
+  if (!whole || checksum_.algorithm() == ChecksumAlgorithm::kNone || checksum_ == stored.checksum) {
+    return {};
+  }
+  return Status(
+      StatusCode::kChecksumMismatch,
+      fmt::format("{}: the bytes received have {} {}, the object was stored with {}",
+                  FormatUri(request_.bucket, request_.key), ChecksumName(checksum_.algorithm()),
+                  checksum_.ToHeader(), stored.checksum.ToHeader()));
+}
+
+void ActiveRequest::Restart() {
+  reply_ = {};
+  has_head_ = false;
+  checksum_ = Checksum(ChecksumAlgorithm::kNone);
+  grows_ = false;
+  buffer_ = {};
+  if (request_.into.empty()) {
+    target_ = nullptr;
+    capacity_ = 0;
+  } else {
+    capacity_ = request_.into.size();
+  }
+}
+
+void ActiveRequest::OnWhole(Attempt& attempt) {
+  if (const Status mismatch = VerifyWhole(); !mismatch.ok()) {
+    Restart();
+    attempt.good = false;  // nothing is kept
+    const bool again = ++mismatches_ <= kMaxMismatches;
+    return Fail(attempt.slot, mismatch, again ? ErrorClass::kTransient : ErrorClass::kFatal);
+  }
+  if (FactsOf(request_.operation).error_in_200) {
+    ServerAnswer answer{.http_status = attempt.status};
+    if (ParseErrorDocument(buffer_.Slice(0, reply_.received).view(), &answer)) {
+      attempt.error_headers = reply_.headers;
+      attempt.error_body.assign(buffer_.Slice(0, reply_.received).view());
+      Restart();
+      attempt.good = false;
+      return OnRefused(attempt);
+    }
+  }
+  const SteadyTime now = context_.clock->Now();
+  context_.flow->OnAnswer(now - attempt.sent, reply_.received + request_.body.size(), saturated_,
+                          now);
+  Perform(machine_.OnComplete(attempt.slot, now));
+}
+
+// What a refusal says, in its headers and its body.
+ServerAnswer ActiveRequest::ReadAnswer(const Attempt& attempt) const {
+  const net::Headers& headers = attempt.error_headers;
+  ServerAnswer answer;
+  answer.http_status = attempt.status;
+  answer.request_id = headers.Get("x-amz-request-id");
+  answer.region = headers.Get("x-amz-bucket-region");
+  answer.location = headers.Get("Location");
+  if (const std::optional<WallTime> date = ParseHttpDate(headers.Get("Date"))) {
+    answer.clock_offset =
+        std::chrono::round<std::chrono::seconds>(*date - context_.clock->WallNow());
+  }
+  ParseErrorDocument(attempt.error_body, &answer);
+  return answer;
+}
+
+// There are no bytes at that offset. That is an answer: with it comes the object's size, in
+// Content-Range or, from servers that leave that out, in the error document.
+bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
+  const net::Headers& headers = attempt.error_headers;
+  std::optional<std::uint64_t> size;
+  if (const auto range = ParseContentRange(headers.Get("Content-Range"))) size = range->size;
+  if (!size) size = ParseActualObjectSize(attempt.error_body);
+  if (!size) return false;
+  reply_.status = attempt.status;
+  reply_.headers = headers;
+  reply_.object_size = size;
+  const SteadyTime now = context_.clock->Now();
+  const int slot = attempt.slot;
+  Perform(machine_.OnGoodHead(slot, now));
+  Perform(machine_.OnComplete(slot, now));
+  return true;
+}
+
+void ActiveRequest::OnRefused(Attempt& attempt) {
+  const ServerAnswer answer = ReadAnswer(attempt);
+  if (answer.http_status == 416 && request_.range && reply_.received == 0 &&
+      AcceptNothingThere(attempt)) {
+    return;
+  }
+  const Endpoint endpoint = context_.endpoints->EndpointOf(request_.bucket);
+  const std::string url = endpoint.Url();
+  const bool signed_request = attempt.credentials && !attempt.credentials->anonymous();
+  const RequestFacts facts{
+      .action = FactsOf(request_.operation).action,
+      .bucket = request_.bucket,
+      .key = request_.key,
+      .endpoint = url,
+      .region = endpoint.region,
+      .session_credentials = signed_request && !attempt.credentials->session_token.empty(),
+      .anonymous = !signed_request,
+      .if_match = !etag_.empty(),
+      .if_none_match = std::any_of(request_.headers.begin(), request_.headers.end(),
+                                   [](const auto& h) { return h.first == "If-None-Match"; })};
+  if (answer.http_status == 412 && request_.operation == Operation::kGet && !etag_.empty() &&
+      !std::exchange(drop_if_match_, true)) {
+    // Some servers know the version and refuse it all the same, because of its quotes. Asked
+    // without If-Match, the answer's ETag tells whether the object really changed.
+    return Fail(attempt.slot, ToStatus(answer, facts), ErrorClass::kRedirect);
+  }
+  const ErrorClass error_class = Classify(answer, facts);
+  const Status status = ToStatus(answer, facts);
+  if (error_class == ErrorClass::kAuthRefresh && context_.credentials != nullptr) {
+    context_.credentials->Invalidate(*attempt.credentials);
+  }
+  if (error_class == ErrorClass::kClockSkew)
+    context_.endpoints->SetClockOffset(answer.clock_offset);
+  if (error_class == ErrorClass::kRedirect) {
+    if (const Status moved = context_.endpoints->Follow(request_.bucket, answer); !moved.ok()) {
+      return Fail(attempt.slot, moved.WithInfo(status.info()), ErrorClass::kFatal);
+    }
+  }
+  Fail(attempt.slot, status, error_class,
+       ParseRetryAfter(attempt.error_headers.Get("Retry-After"), context_.clock->WallNow()));
+}
+
+void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
+  using Kind = net::TransferEnd::Kind;
+  const std::string where = context_.endpoints->EndpointOf(request_.bucket).Url();
+  switch (end.kind) {
+    case Kind::kConnectFailed:
+      if (!attempt.address.empty()) context_.resolver->ReportFailure(attempt.host, attempt.address);
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("cannot connect to {}: {}; check that the endpoint is right and up",
+                             where, end.detail)),
+          ErrorClass::kTransient);
+    case Kind::kTlsFailed:
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("no TLS connection to {}: {}; set AWS_CA_BUNDLE to the file of "
+                             "authorities that signed its certificate",
+                             where, end.detail)),
+          ErrorClass::kFatal);
+    case Kind::kRefused:
+      return Fail(attempt.slot,
+                  Status(StatusCode::kInvalidArgument,
+                         fmt::format("cannot form a request to {}: {}", where, end.detail)),
+                  ErrorClass::kFatal);
+    default:
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kUnreachable,
+                 fmt::format("the connection to {} broke in mid-answer: {}", where, end.detail)),
+          ErrorClass::kTransient);
+  }
+}
+
+}  // namespace headrace::s3

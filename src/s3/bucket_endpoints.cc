@@ -1,0 +1,34 @@
+#include "s3/bucket_endpoints.h"
+
+#include <fmt/format.h>
+
+#include "net/resolver.h"
+
+namespace headrace::s3 {
+
+Endpoint BucketEndpoints::EndpointOf(std::string_view bucket) const {
+  std::lock_guard lock(mu_);
+  const auto it = moved_.find(bucket);
+  return it == moved_.end() ? endpoint_ : it->second;
+}
+
+Route BucketEndpoints::For(std::string_view bucket, std::string_view key) const {
+  const Endpoint endpoint = EndpointOf(bucket);
+  Route route;
+  route.target = endpoint.For(bucket, key);
+  route.origin = fmt::format("{}://{}", endpoint.scheme, route.target.host_header);
+  route.region = endpoint.region;
+  route.proxy = net::ProxyFor(endpoint.scheme, route.target.connect_host);
+  route.skip_lookup = !route.proxy.empty() || net::IsIpLiteral(route.target.connect_host);
+  return route;
+}
+
+Status BucketEndpoints::Follow(const std::string& bucket, const ServerAnswer& answer) {
+  Result<Endpoint> moved = EndpointOf(bucket).Redirected(answer, bucket);
+  if (!moved.ok()) return moved.status();
+  std::lock_guard lock(mu_);
+  moved_.insert_or_assign(bucket, std::move(*moved));
+  return {};
+}
+
+}  // namespace headrace::s3

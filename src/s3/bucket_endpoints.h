@@ -1,0 +1,57 @@
+// Where each bucket's requests go: the configured endpoint, corrected by what the service answers.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+#include "net/http.h"
+#include "s3/endpoint.h"
+#include "s3/error.h"
+
+namespace headrace::s3 {
+
+// A target, and what the transport has to know besides.
+struct Route {
+  Target target;
+  std::string origin;  // "http://host:port": what stands before the path in the URL
+  std::string region;  // to sign for
+  std::string proxy;   // "" = none
+  // The host is an address, or the proxy looks it up.
+  bool skip_lookup = false;
+};
+
+// Safe for use from many threads.
+class BucketEndpoints {
+ public:
+  explicit BucketEndpoints(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+
+  Route For(std::string_view bucket, std::string_view key) const;
+  // A redirect's answer: remembers where the bucket is. An error when it leads out of the
+  // endpoint's own domain, or nowhere new.
+  Status Follow(const std::string& bucket, const ServerAnswer& answer);
+
+  // What to sign with, when the server's clock and ours differ.
+  void SetClockOffset(std::chrono::seconds offset) { clock_offset_ = offset.count(); }
+  WallTime SigningTime(WallTime now) const { return now + std::chrono::seconds(clock_offset_); }
+
+  // The service answers 412 to an If-Match with the object's own ETag: the ETags of its answers are
+  // compared instead.
+  void SetRefusesIfMatch() { refuses_if_match_ = true; }
+  bool refuses_if_match() const { return refuses_if_match_; }
+
+  // Of the bucket, as far as is known.
+  Endpoint EndpointOf(std::string_view bucket) const;
+
+ private:
+  const Endpoint endpoint_;
+  mutable std::mutex mu_;
+  std::map<std::string, Endpoint, std::less<>> moved_;  // guarded by mu_; by bucket
+  std::atomic<std::int64_t> clock_offset_{0};           // seconds
+  std::atomic<bool> refuses_if_match_{false};
+};
+
+}  // namespace headrace::s3

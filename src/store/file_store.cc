@@ -1,0 +1,381 @@
+#include "store/file_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/macros.h"
+
+namespace headrace::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename T>
+Pending<T> Now(Result<T> result) {
+  return Pending<T>::Ready(std::move(result));
+}
+
+Status FileError(int error, std::string_view what, const std::string& path) {
+  StatusCode code = StatusCode::kIo;
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      code = StatusCode::kNotFound;
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      code = StatusCode::kAccessDenied;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+      code = StatusCode::kNoSpace;
+      break;
+    case EEXIST:
+      code = StatusCode::kAlreadyExists;
+      break;
+    case EISDIR:
+    case ENAMETOOLONG:
+      code = StatusCode::kInvalidArgument;
+      break;
+    default:
+      break;
+  }
+  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string EtagOf(const struct stat& st) {
+  return fmt::format("{:x}-{:x}-{:x}", st.st_ino, st.st_size,
+                     st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec);
+}
+
+std::chrono::system_clock::time_point ModifiedOf(const struct stat& st) {
+  return std::chrono::system_clock::time_point(std::chrono::seconds(st.st_mtim.tv_sec) +
+                                               std::chrono::nanoseconds(st.st_mtim.tv_nsec));
+}
+
+bool HoldsAsPath(std::string_view key) {
+  if (key.empty() || key.front() == '/' || key.back() == '/') return false;
+  if (key.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const std::size_t slash = key.find('/');
+    const std::string_view component = key.substr(0, slash);
+    if (component.empty() || component == "." || component == ".." || component.size() > 255) {
+      return false;
+    }
+    if (slash == std::string_view::npos) return true;
+    key.remove_prefix(slash + 1);
+  }
+}
+
+Result<std::string> PathOf(const Name& name) {
+  if (name.bucket.empty()) return name.key;
+  if (!HoldsAsPath(name.key)) {
+    return Status(
+        StatusCode::kUnsupported,
+        fmt::format("the key '{}' cannot be a file name below {}", name.key, name.bucket));
+  }
+  return name.bucket + "/" + name.key;
+}
+
+Status WriteAll(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "writing", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+class FileStore final : public Store {
+ public:
+  explicit FileStore(BufferPool* buffers) : buffers_(*buffers) {}
+
+  Capabilities capabilities() const override {
+    return {.any_key = false, .metadata = false, .verifies_checksum = false};
+  }
+
+  Pending<ReadReply> Read(ReadRequest request) override { return Now<ReadReply>(ReadNow(request)); }
+  Pending<ObjectInfo> Stat(const Name& name) override { return Now<ObjectInfo>(StatNow(name)); }
+  Pending<s3::ListPage> List(const ListRequest& request) override {
+    return Now<s3::ListPage>(ListNow(request));
+  }
+  Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) override {
+    return Now<WriteReply>(PutNow(name, data, options));
+  }
+
+  Pending<Upload> CreateUpload(const Name& name, const PutOptions&) override {
+    const Result<std::string> path = PathOf(name);
+    if (!path.ok()) return Now<Upload>(path.status());
+    std::error_code error;
+    fs::create_directories(fs::path(*path).parent_path(), error);
+    return Now<Upload>(Upload{.name = name, .id = TemporaryName(*path)});
+  }
+
+  Pending<Part> UploadPart(const Upload& upload, int number, Buffer data) override {
+    const std::string path = PartPath(upload, number);
+    const Status status = WriteNew(path, data.span());
+    if (!status.ok()) return Now<Part>(status);
+    return Now<Part>(Part{.number = number, .etag = std::to_string(number), .size = data.size()});
+  }
+
+  Pending<WriteReply> CompleteUpload(const Upload& upload,
+                                     const std::vector<Part>& parts) override {
+    return Now<WriteReply>(CompleteNow(upload, parts));
+  }
+
+  Pending<Nothing> AbortUpload(const Upload& upload) override {
+    const fs::path base(upload.id);
+    std::error_code error;
+    const fs::path folder = base.has_parent_path() ? base.parent_path() : fs::path(".");
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      if (entry.path().filename().string().starts_with(base.filename().string())) {
+        unlink(entry.path().c_str());
+      }
+    }
+    return Now<Nothing>(Nothing{});
+  }
+
+  Pending<Nothing> Delete(const Name& name) override { return Now<Nothing>(DeleteNow(name)); }
+
+  Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
+                                          const std::vector<std::string>& keys) override {
+    std::vector<Status> statuses;
+    for (const std::string& key : keys) statuses.push_back(DeleteNow({bucket, key}).status());
+    return Now<std::vector<Status>>(std::move(statuses));
+  }
+
+  Pending<WriteReply> Copy(const Name& source, const Name& target,
+                           const PutOptions& options) override {
+    Result<ReadReply> data = ReadNow({.name = source});
+    if (!data.ok()) return Now<WriteReply>(data.status());
+    return Now<WriteReply>(PutNow(target, data->data, options));
+  }
+
+  Pending<Part> CopyPart(const Upload& upload, int number, const Name& source,
+                         ReadRequest::Range range, const std::string& source_etag) override {
+    Result<ReadReply> data = ReadNow({.name = source, .range = range, .etag = source_etag});
+    if (!data.ok()) return Now<Part>(data.status());
+    return UploadPart(upload, number, data->data);
+  }
+
+  Pending<Nothing> CreateBucket(const std::string& bucket) override {
+    std::error_code error;
+    fs::create_directories(bucket, error);
+    if (error) return Now<Nothing>(FileError(error.value(), "creating", bucket));
+    return Now<Nothing>(Nothing{});
+  }
+
+  Pending<Nothing> DeleteBucket(const std::string& bucket) override {
+    if (rmdir(bucket.c_str()) != 0) return Now<Nothing>(FileError(errno, "removing", bucket));
+    return Now<Nothing>(Nothing{});
+  }
+
+  Pending<std::vector<std::string>> ListBuckets() override {
+    return Now<std::vector<std::string>>(
+        Status(StatusCode::kUnsupported, "local folders are not listed as buckets"));
+  }
+
+ private:
+  std::string TemporaryName(const std::string& path) {
+    const fs::path whole(path);
+    const std::string name = fmt::format(".{}.headrace-{}-{}", whole.filename().string(), getpid(),
+                                         last_id_.fetch_add(1));
+    return (whole.parent_path() / name).string();
+  }
+  static std::string PartPath(const Upload& upload, int number) {
+    return fmt::format("{}.{}", upload.id, number);
+  }
+
+  static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
+    Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return FileError(errno, "creating", path);
+    const Status status = WriteAll(file.get(), bytes, path);
+    if (!status.ok()) unlink(path.c_str());
+    return status;
+  }
+
+  Result<ReadReply> ReadNow(const ReadRequest& request) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(request.name));
+    Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return FileError(errno, "reading", path);
+    struct stat st {};
+    if (fstat(file.get(), &st) != 0) return FileError(errno, "reading", path);
+    if (S_ISDIR(st.st_mode)) return FileError(EISDIR, "reading", path);
+    ReadReply reply{.object_size = static_cast<std::uint64_t>(st.st_size),
+                    .etag = EtagOf(st),
+                    .last_modified = ModifiedOf(st)};
+    if (!request.etag.empty() && request.etag != reply.etag) {
+      return Status(StatusCode::kObjectChanged, fmt::format("{} was replaced", path));
+    }
+    const std::uint64_t offset =
+        request.range ? std::min(request.range->offset, reply.object_size) : 0;
+    std::uint64_t length = request.range ? request.range->length : request.keep_at_most;
+    length = std::min(length, reply.object_size - offset);
+    std::byte* target = request.into.data();
+    if (request.into.empty()) {
+      reply.data = buffers_.Allocate(length);
+      target = reply.data.mutable_data();
+    }
+    while (reply.received < length) {
+      const ssize_t n = pread(file.get(), target + reply.received, length - reply.received,
+                              static_cast<off_t>(offset + reply.received));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError(errno, "reading", path);
+      if (n == 0) break;
+      reply.received += static_cast<std::uint64_t>(n);
+    }
+    if (request.into.empty()) reply.data = reply.data.Slice(0, reply.received);
+    return reply;
+  }
+
+  static Result<ObjectInfo> StatNow(const Name& name) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+    struct stat st {};
+    if (stat(path.c_str(), &st) != 0) return FileError(errno, "looking up", path);
+    if (S_ISDIR(st.st_mode)) return FileError(EISDIR, "looking up", path);
+    return ObjectInfo{.bucket = name.bucket,
+                      .key = name.key,
+                      .size = static_cast<std::uint64_t>(st.st_size),
+                      .etag = EtagOf(st),
+                      .last_modified = ModifiedOf(st)};
+  }
+
+  // Everything in one page: a folder is read whole anyway to give its names in order.
+  static Result<s3::ListPage> ListNow(const ListRequest& request) {
+    s3::ListPage page;
+    // The deepest folder that the prefix names for certain.
+    const std::string root = request.bucket.empty() ? "" : request.bucket + "/";
+    const std::string whole = root + request.prefix;
+    const std::size_t slash = whole.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : whole.substr(0, slash + 1);
+    struct stat st {};
+    if (!request.bucket.empty() && stat(request.bucket.c_str(), &st) != 0) {
+      return FileError(errno, "listing", request.bucket);
+    }
+    std::vector<std::pair<std::string, bool>> names;  // key, is a folder
+    std::error_code error;
+    auto options = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end;
+         it.increment(error)) {
+      std::string path = it->path().string();
+      if (slash == std::string::npos && path.starts_with("./")) path.erase(0, 2);
+      const bool is_folder = it->is_directory(error);
+      std::string key = path.substr(root.size());
+      const bool below = key.starts_with(request.prefix);
+      if (is_folder) {
+        const std::string as_prefix = key + "/";
+        if (!as_prefix.starts_with(request.prefix) && !request.prefix.starts_with(as_prefix)) {
+          it.disable_recursion_pending();
+        } else if (request.delimited && below && as_prefix.size() > request.prefix.size()) {
+          it.disable_recursion_pending();
+          names.emplace_back(as_prefix, true);
+        }
+      } else if (below && key > request.start_after) {
+        names.emplace_back(std::move(key), false);
+      }
+    }
+    std::sort(names.begin(), names.end());
+    for (auto& [key, is_folder] : names) {
+      const std::string& kept = page.pieced_together.emplace_back(std::move(key));
+      if (is_folder) {
+        page.common_prefixes.push_back(kept);
+        continue;
+      }
+      if (stat((root + kept).c_str(), &st) != 0) continue;  // deleted meanwhile
+      page.objects.push_back(
+          {.key = kept,
+           .etag = page.pieced_together.emplace_back(EtagOf(st)),
+           .size = static_cast<std::uint64_t>(st.st_size),
+           .last_modified_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   ModifiedOf(st).time_since_epoch())
+                                   .count()});
+    }
+    return page;
+  }
+
+  Result<WriteReply> Publish(const std::string& temporary, const std::string& path, bool only_new) {
+    const int failed =
+        only_new ? link(temporary.c_str(), path.c_str()) : rename(temporary.c_str(), path.c_str());
+    const int error = errno;
+    if (only_new || failed != 0) unlink(temporary.c_str());
+    if (failed != 0) return FileError(error, "writing", path);
+    struct stat st {};
+    if (stat(path.c_str(), &st) != 0) return FileError(errno, "writing", path);
+    return WriteReply{.etag = EtagOf(st)};
+  }
+
+  Result<WriteReply> PutNow(const Name& name, const Buffer& data, const PutOptions& options) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+    std::error_code error;
+    struct stat st {};
+    if (!name.bucket.empty() && stat(name.bucket.c_str(), &st) != 0) {
+      return FileError(errno, "writing to", name.bucket);
+    }
+    fs::create_directories(fs::path(path).parent_path(), error);
+    const std::string temporary = TemporaryName(path);
+    RETURN_IF_ERROR(WriteNew(temporary, data.span()));
+    return Publish(temporary, path, options.if_none_match);
+  }
+
+  Result<WriteReply> CompleteNow(const Upload& upload, const std::vector<Part>& parts) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(upload.name));
+    Descriptor whole(open(upload.id.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (whole.get() < 0) return FileError(errno, "creating", upload.id);
+    for (const Part& part : parts) {
+      const std::string part_path = PartPath(upload, part.number);
+      Descriptor source(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (source.get() < 0) return FileError(errno, "reading", part_path);
+      while (true) {
+        const ssize_t n = copy_file_range(source.get(), nullptr, whole.get(), nullptr, 1 << 30, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return FileError(errno, "writing", path);
+        if (n == 0) break;
+      }
+      unlink(part_path.c_str());
+    }
+    return Publish(upload.id, path, false);
+  }
+
+  static Result<Nothing> DeleteNow(const Name& name) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+    if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+      return FileError(errno, "deleting", path);
+    }
+    return Nothing{};
+  }
+
+  BufferPool& buffers_;
+  std::atomic<std::uint64_t> last_id_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Store> MakeFileStore(BufferPool* buffers) {
+  return std::make_unique<FileStore>(buffers);
+}
+
+}  // namespace headrace::store

@@ -1,0 +1,38 @@
+// The Store over an S3 engine.
+#pragma once
+
+#include "s3/engine.h"
+#include "store/store.h"
+
+namespace headrace::store {
+
+class S3Store final : public Store {
+ public:
+  // The engine outlives the store.
+  explicit S3Store(s3::Engine* engine) : engine_(*engine) {}
+
+  Capabilities capabilities() const override;
+  Pending<ReadReply> Read(ReadRequest request) override;
+  Pending<ObjectInfo> Stat(const Name& name) override;
+  Pending<s3::ListPage> List(const ListRequest& request) override;
+  Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) override;
+  Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override;
+  Pending<Part> UploadPart(const Upload& upload, int number, Buffer data) override;
+  Pending<WriteReply> CompleteUpload(const Upload& upload, const std::vector<Part>& parts) override;
+  Pending<Nothing> AbortUpload(const Upload& upload) override;
+  Pending<Nothing> Delete(const Name& name) override;
+  Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
+                                          const std::vector<std::string>& keys) override;
+  Pending<WriteReply> Copy(const Name& source, const Name& target,
+                           const PutOptions& options) override;
+  Pending<Part> CopyPart(const Upload& upload, int number, const Name& source,
+                         ReadRequest::Range range, const std::string& source_etag) override;
+  Pending<Nothing> CreateBucket(const std::string& bucket) override;
+  Pending<Nothing> DeleteBucket(const std::string& bucket) override;
+  Pending<std::vector<std::string>> ListBuckets() override;
+
+ private:
+  s3::Engine& engine_;
+};
+
+}  // namespace headrace::store
