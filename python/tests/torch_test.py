@@ -424,7 +424,7 @@ class TestLoader:
 
     def test_single_samples_and_unordered_workers_work_as_torchs(self, filled: str) -> None:
         dataset = S3MapDataset.from_prefix(filled, transform=to_hash)
-        assert list(DataLoader(dataset, None)) == list(EXPECTED.items())
+        assert [tuple(item) for item in DataLoader(dataset, None)] == list(EXPECTED.items())
         loader = DataLoader(dataset, 16, num_workers=2, in_order=False, collate_fn=plain)
         assert dict(item for batch in loader for item in batch) == EXPECTED
 
