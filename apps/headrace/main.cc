@@ -4,14 +4,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include "commands/cat.h"
 #include "commands/command.h"
+#include "commands/cp.h"
 #include "commands/datagen.h"
+#include "commands/ls.h"
+#include "commands/rm.h"
 #include "commands/serve.h"
+#include "commands/stat.h"
 
 namespace {
 
 constexpr headrace::cli::AddCommand kCommands[] = {
-    headrace::cli::AddServe,
+    headrace::cli::AddLs,      headrace::cli::AddCp,   headrace::cli::AddRm,
+    headrace::cli::AddCat,     headrace::cli::AddStat, headrace::cli::AddServe,
     headrace::cli::AddDatagen,
 };
 
@@ -20,7 +26,10 @@ int Run(int argc, char** argv) {
   app.name("headrace");
   app.set_version_flag("--version", HEADRACE_VERSION);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
+  app.failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
+    return fmt::format("headrace: {}\nSee headrace --help, or headrace VERB --help.\n",
+                       error.what());
+  });
   headrace::cli::Command command;
   for (auto add : kCommands) {
     add(app, [&command](headrace::cli::Command chosen) { command = std::move(chosen); });

@@ -72,7 +72,7 @@ bool IsHostable(std::string_view bucket, bool dots_allowed) {
     if (c == '-' && before == '.') return false;
     before = c;
   }
-  return before != '.' && before != '-' && !IsLocalOrAddress(bucket);
+  return before != '.' && before != '-' && !IsAddress(bucket);
 }
 
 struct Authority {
@@ -122,11 +122,14 @@ Result<Authority> ParseAuthority(std::string_view text, bool tls) {
 
 }  // namespace
 
-bool IsLocalOrAddress(std::string_view host) {
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
+bool IsAddress(std::string_view host) {
   if (host.find(':') != std::string_view::npos) return true;  // IPv6
   const std::size_t dots = static_cast<std::size_t>(std::count(host.begin(), host.end(), '.'));
   return dots == 3 && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+bool IsLocalOrAddress(std::string_view host) {
+  return host == "localhost" || host.ends_with(".localhost") || IsAddress(host);
 }
 
 std::string RegionOfAwsHost(std::string_view host) {
@@ -195,7 +198,7 @@ std::string Endpoint::Url() const {
 }
 
 bool Endpoint::BucketInHost(std::string_view bucket) const {
-  if (style == AddressingStyle::kPath || IsLocalOrAddress(host)) return false;
+  if (style == AddressingStyle::kPath || IsAddress(host)) return false;
   if (style == AddressingStyle::kAuto && !is_aws()) return false;
   // A certificate for *.s3.amazonaws.com does not cover a name with one more dot.
   return IsHostable(bucket, /*dots_allowed=*/scheme == "http");

@@ -62,7 +62,8 @@ struct Endpoint {
   bool BucketInHost(std::string_view bucket) const;
 };
 
-// Whether `host` is an IP address or names this machine.
+bool IsAddress(std::string_view host);  // IPv4, or IPv6 without brackets
+// An address, or a name of this machine.
 bool IsLocalOrAddress(std::string_view host);
 
 // The region in an AWS S3 host name ("b.s3.eu-west-1.amazonaws.com", "s3-eu-west-1.amazonaws.com",

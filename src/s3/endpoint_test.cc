@@ -53,6 +53,10 @@ TEST(Endpoint, CustomEndpointsUseThePathUnlessTold) {
   Endpoint address = Url("http://127.0.0.1:9000");
   address.style = AddressingStyle::kVirtual;  // an address has no subdomains
   EXPECT_EQ(address.For("data", "k").path, "/data/k");
+  Endpoint local = Url("http://localhost:9000");
+  EXPECT_EQ(local.For("data", "k").host_header, "localhost:9000");
+  local.style = AddressingStyle::kVirtual;
+  EXPECT_EQ(local.For("data", "k").host_header, "data.localhost:9000");
 }
 
 // REPORTS client-1.

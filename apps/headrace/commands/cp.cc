@@ -1,0 +1,232 @@
+#include "commands/cp.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <sys/stat.h>
+#include <utility>
+
+#include "base/macros.h"
+#include "commands/cp_context.h"
+#include "support/interrupt.h"
+#include "support/text.h"
+
+namespace headrace::cli {
+namespace {
+
+constexpr std::size_t kDefaultTransfers = 64;  // objects at once
+constexpr std::size_t kMaxTransfers = 256;
+
+constexpr const char* kHelpFooter = R"(Examples:
+  headrace cp model.pt s3://bucket/models/          one file; the name is kept
+  headrace cp s3://bucket/models/model.pt .
+  headrace cp --recursive data/ s3://bucket/train/
+  headrace cp --recursive --exclude '*' --include '*.jpg' s3://bucket/train/ data/
+  headrace cp --recursive s3://bucket/train/ s3://other/train/
+  tar c data | headrace cp - s3://bucket/data.tar --expected-size 200GiB
+  headrace cp s3://bucket/data.tar - | tar x
+
+With --recursive both sides are folders. A download appears under its name only when it is whole, and
+never outside the target folder: keys with '..', '//' or a leading '/', and those that lead through a
+symbolic link, are refused and listed. Ctrl-C leaves no half file and no open upload.
+
+Exit status: 0 when all was copied, 1 when some of it was not, 2 for wrong use (nothing was done);
+after Ctrl-C the command dies of the signal.)";
+
+Status Usage(std::string message) {
+  return Status(StatusCode::kInvalidArgument, std::move(message));
+}
+
+// "a=b,c=d", once or several times.
+Status ReadMetadata(const std::vector<std::string>& given,
+                    std::map<std::string, std::string>* into) {
+  for (const std::string& list : given) {
+    for (std::string_view rest = list; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+      const std::size_t equals = pair.find('=');
+      if (equals == std::string_view::npos || equals == 0) {
+        return Usage(fmt::format("--metadata '{}': write NAME=VALUE,NAME=VALUE", list));
+      }
+      (*into)[std::string(pair.substr(0, equals))] = pair.substr(equals + 1);
+    }
+  }
+  return {};
+}
+
+// The sizes and the metadata, from text into the options.
+Status ReadValues(CpArguments* arguments) {
+  auto read = [](const char* option, const std::string& text, auto* into) -> Status {
+    if (text.empty()) return {};
+    const Result<std::uint64_t> bytes = ParseBytes(text);
+    if (!bytes.ok()) return bytes.status().WithContext(option);
+    *into = *bytes;
+    return {};
+  };
+  ClientOptions& client = arguments->common.client;
+  RETURN_IF_ERROR(read("--part-size", arguments->part_size, &client.part_size));
+  RETURN_IF_ERROR(
+      read("--multipart-threshold", arguments->multipart_threshold, &client.multipart_threshold));
+  RETURN_IF_ERROR(read("--expected-size", arguments->expected_size, &arguments->put.expected_size));
+  return ReadMetadata(arguments->metadata, &arguments->put.metadata);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool Exists(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+// kInvalidArgument unless the two can be copied from one to the other.
+Status CheckPair(const CpArguments& arguments, const Location& source, const Location& target) {
+  using Kind = Location::Kind;
+  if (!source.is_s3() && !target.is_s3()) {
+    return Usage(fmt::format("neither '{}' nor '{}' is an S3 address; use cp for local files",
+                             arguments.source, arguments.target));
+  }
+  const bool stream = source.kind == Kind::kStream || target.kind == Kind::kStream;
+  if (arguments.recursive) {
+    if (stream) return Usage("--recursive cannot read or write '-'");
+    if (source.kind == Kind::kLocal && Exists(source.path) && !IsFolder(source.path)) {
+      return Usage(fmt::format("'{}' is not a folder; leave out --recursive", source.path));
+    }
+    if (target.kind == Kind::kLocal && Exists(target.path) && !IsFolder(target.path)) {
+      return Usage(fmt::format("'{}' is not a folder, as --recursive needs", target.path));
+    }
+    return {};
+  }
+  if (!MakeFilters(arguments.filters).empty()) {
+    return Usage("--include and --exclude need --recursive");
+  }
+  if (source.kind == Kind::kLocal && IsFolder(source.path)) {
+    return Usage(fmt::format("'{}' is a folder; add --recursive", source.path));
+  }
+  if (source.is_s3() && source.key.empty()) {
+    return Usage(fmt::format("'{}' is a bucket; add --recursive", arguments.source));
+  }
+  if (source.is_s3() && source.key.ends_with('/') && target.kind == Kind::kLocal) {
+    return Usage(fmt::format("'{}' names a folder; add --recursive", arguments.source));
+  }
+  if (source.kind == Kind::kStream && (target.key.empty() || target.key.ends_with('/'))) {
+    return Usage(fmt::format("standard input has no name; write s3://bucket/key, not '{}'",
+                             arguments.target));
+  }
+  return {};
+}
+
+void Transfer(const CpContext& context, const Location& source, const Location& target) {
+  using Kind = Location::Kind;
+  if (source.kind == Kind::kStream) {
+    CpFromStream(context, target);
+  } else if (target.kind == Kind::kStream) {
+    CpToStream(context, source);
+  } else if (source.is_s3() && target.is_s3()) {
+    CpWithinS3(context, source, target);
+  } else if (source.is_s3()) {
+    CpDownload(context, source, target);
+  } else {
+    CpUpload(context, source, target);
+  }
+}
+
+int Cp(CpArguments& arguments) {
+  Interrupt interrupt;
+  if (Status status = ReadValues(&arguments); !status.ok()) return UsageError("cp", status);
+  Result<Location> source = ParseLocation(arguments.source);
+  if (!source.ok()) return UsageError("cp", source.status());
+  Result<Location> target = ParseLocation(arguments.target);
+  if (!target.ok()) return UsageError("cp", target.status());
+  if (Status status = CheckPair(arguments, *source, *target); !status.ok()) {
+    return UsageError("cp", status);
+  }
+  // Standard output carries the object then.
+  if (target->kind == Location::Kind::kStream) arguments.common.output.out = stderr;
+
+  int exit_code = kExitOk;
+  const std::shared_ptr<Client> client = OpenClient("cp", arguments.common, &exit_code);
+  if (!client) return exit_code;
+  const int wanted = arguments.common.client.max_in_flight;
+  const std::size_t threads =
+      wanted > 0 ? std::min(kMaxTransfers, static_cast<std::size_t>(wanted)) : kDefaultTransfers;
+  const Filters filters = MakeFilters(arguments.filters);
+  Reporter reporter("cp", arguments.common.output);
+  TransferPool pool(threads, interrupt.token());
+  const CpContext context{arguments, filters, *client, reporter, pool, interrupt.token()};
+  Transfer(context, *source, *target);
+  reporter.AllPlanned();
+  pool.Drain();
+  return interrupt.Finish(reporter.Finish(client->Metrics()));
+}
+
+}  // namespace
+
+void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
+  auto arguments = std::make_shared<CpArguments>();
+  CLI::App* cp = app.add_subcommand("cp", "Copy between this machine and S3, and within S3");
+  cp->footer(kHelpFooter);
+  cp->add_option("SOURCE", arguments->source,
+                 "s3://bucket/key, a local path, or - for standard input")
+      ->required();
+  cp->add_option("TARGET", arguments->target,
+                 "s3://bucket/key, a local path, or - for standard output")
+      ->required();
+  cp->add_flag("-r,--recursive", arguments->recursive, "all that is in the source folder");
+  cp->add_flag("--dryrun", arguments->dryrun, "only tell what would be copied");
+  cp->add_flag("--verify", arguments->verify,
+               "check downloads against the checksums stored with the objects");
+  cp->add_flag_callback(
+      "--no-overwrite", [arguments] { arguments->put.if_none_match = true; },
+      "fail where an object stands already (not for downloads)");
+  cp->add_flag_callback(
+      "--no-follow-symlinks", [arguments] { arguments->tree.follow_links = false; },
+      "leave out symbolic links");
+  AddFilterOptions(*cp, &arguments->filters);
+
+  const char* object = "The new object";
+  PutOptions& put = arguments->put;
+  cp->add_option("--content-type", put.content_type, "guessed from the name unless given")
+      ->group(object);
+  cp->add_flag_callback(
+        "--no-guess-mime-type", [arguments] { arguments->guess_type = false; }, "do not guess it")
+      ->group(object);
+  cp->add_option("--metadata", arguments->metadata, "NAME=VALUE,NAME=VALUE")
+      ->allow_extra_args(false)
+      ->group(object);
+  cp->add_option("--storage-class", put.storage_class, "such as STANDARD_IA")->group(object);
+  cp->add_option("--sse", put.server_side_encryption, "AES256 or aws:kms")->group(object);
+  cp->add_option("--sse-kms-key-id", put.kms_key_id, "key for aws:kms")->group(object);
+  cp->add_option("--checksum-algorithm", put.checksum_algorithm, "crc32c or crc64nvme")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, std::string>{{"crc32c", "crc32c"}, {"crc64nvme", "crc64nvme"}},
+          CLI::ignore_case))
+      ->group(object);
+
+  const char* parts = "Parts";
+  cp->add_option("--part-size", arguments->part_size,
+                 "bytes per part and ranged GET, such as 16MiB")
+      ->group(parts);
+  cp->add_option("--multipart-threshold", arguments->multipart_threshold,
+                 "uploads above this are multipart, such as 64MiB")
+      ->group(parts);
+  cp->add_option("--expected-size", arguments->expected_size,
+                 "about how much standard input will bring, such as 200GiB")
+      ->group(parts);
+
+  AddClientOptions(*cp, &arguments->common);
+  AddOutputOptions(*cp, &arguments->common);
+  cp->add_flag("--only-show-errors", arguments->common.output.only_show_errors,
+               "no line for what went well")
+      ->group("Output");
+  cp->add_flag_callback(
+        "--no-progress", [arguments] { arguments->common.output.progress = false; },
+        "no progress line")
+      ->group("Output");
+  cp->callback([arguments, chosen] { chosen([arguments] { return Cp(*arguments); }); });
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,129 @@
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <sys/stat.h>
+#include <utility>
+
+#include "base/macros.h"
+#include "commands/cp_context.h"
+#include "support/streams.h"
+#include "support/target_folder.h"
+
+namespace headrace::cli {
+namespace {
+
+// What a listing said of an object; empty for one that was named.
+struct Known {
+  std::optional<std::uint64_t> size;
+  std::string etag;
+};
+
+Result<std::uint64_t> Fetch(const CpContext& context, const std::string& uri, const Known& known,
+                            TargetFolder& folder, std::string_view relative) {
+  ASSIGN_OR_RETURN(NewFile file, folder.Create(relative));
+  GetOptions options;
+  options.size = known.size;
+  options.if_match = known.etag;
+  options.verify = context.arguments.verify;
+  auto moved = [&context](std::uint64_t bytes) { context.reporter.Moved(bytes); };
+  Result<ObjectInfo> info = context.client.Download(uri, file.fd(), options, context.stop, moved);
+  if (!info.ok()) return info.status();
+  RETURN_IF_ERROR(file.Publish(info->last_modified));
+  return info->size;
+}
+
+void DownloadOne(const CpContext& context, std::shared_ptr<TargetFolder> folder, std::string uri,
+                 std::string relative, std::string shown, Known known) {
+  context.reporter.Planned(known.size.value_or(0));
+  if (context.arguments.dryrun) {
+    return context.reporter.DryRun("download", uri, shown, known.size.value_or(0));
+  }
+  context.pool.Submit([&context, folder = std::move(folder), uri = std::move(uri),
+                       relative = std::move(relative), shown = std::move(shown),
+                       known = std::move(known)] {
+    Result<std::uint64_t> size = Fetch(context, uri, known, *folder, relative);
+    // Replaced since it was listed: then the new version is what is wanted.
+    const bool replaced = size.status().code() == StatusCode::kObjectChanged;
+    if (replaced && known.size) size = Fetch(context, uri, {}, *folder, relative);
+    if (!size.ok()) return context.reporter.Failed("download", uri, shown, size.status());
+    context.reporter.Done("download", uri, shown, *size);
+  });
+}
+
+std::string Joined(const std::string& folder, std::string_view relative) {
+  return folder.empty() || folder.ends_with('/') ? folder + std::string(relative)
+                                                 : fmt::format("{}/{}", folder, relative);
+}
+
+void DownloadFolder(const CpContext& context, const Location& source, const std::string& path) {
+  std::shared_ptr<TargetFolder> folder;
+  if (!context.arguments.dryrun) {
+    Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path);
+    if (!opened.ok()) return context.reporter.Error(opened.status());
+    folder = std::move(*opened);
+  }
+  const Location from = AsFolder(source);
+  ForEachObject(context, from, [&](const ListEntry& entry, std::string_view relative) {
+    if (entry.size == 0 && (relative.empty() || relative.ends_with('/')))
+      return;  // a folder's marker
+    Location one = from;
+    one.key = entry.key;
+    const std::string shown = Joined(path, relative);
+    if (const Status status = CheckRelativePath(relative); !status.ok()) {
+      return context.reporter.Failed("download", one.Text(), shown, status);
+    }
+    DownloadOne(context, folder, one.Text(), std::string(relative), shown,
+                {entry.size, std::string(entry.etag)});
+  });
+}
+
+// Into a device or pipe, which no rename may replace.
+void DownloadIntoDevice(const CpContext& context, const std::string& uri, const std::string& path) {
+  const ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return context.reporter.Failed("download", uri, path, ErrnoStatus(errno, "opening it"));
+  }
+  std::uint64_t bytes = 0;
+  const Status status =
+      StreamOut(context.client, uri, {}, fd.get(), context.stop, [&](std::uint64_t n) {
+        bytes += n;
+        context.reporter.Moved(n);
+      });
+  if (!status.ok()) return context.reporter.Failed("download", uri, path, status);
+  context.reporter.Done("download", uri, path, bytes);
+}
+
+}  // namespace
+
+void CpDownload(const CpContext& context, const Location& source, const Location& target) {
+  if (context.arguments.recursive) return DownloadFolder(context, source, target.path);
+  const std::string uri = source.Text();
+  std::error_code error;
+  std::filesystem::path path(target.path);
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status) || target.path.ends_with('/')) {
+    const std::string_view name = Basename(source.key);
+    if (const Status named = CheckRelativePath(name); !named.ok()) {
+      return context.reporter.Failed("download", uri, target.path, named);
+    }
+    path /= name;
+  } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    if (context.arguments.dryrun) return context.reporter.DryRun("download", uri, target.path, 0);
+    return DownloadIntoDevice(context, uri, target.path);
+  } else if (std::filesystem::exists(status)) {
+    path = std::filesystem::canonical(path, error);  // a link to a file: the file is replaced
+  }
+  std::shared_ptr<TargetFolder> folder;
+  if (!context.arguments.dryrun) {
+    Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path.parent_path().string());
+    if (!opened.ok())
+      return context.reporter.Failed("download", uri, path.string(), opened.status());
+    folder = std::move(*opened);
+  }
+  DownloadOne(context, std::move(folder), uri, path.filename().string(), path.string(), {});
+}
+
+}  // namespace headrace::cli

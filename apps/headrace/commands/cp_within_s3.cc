@@ -1,0 +1,84 @@
+// Copies within S3, and what the ways of cp share in reading addresses.
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands/cp_context.h"
+#include "support/text.h"
+
+namespace headrace::cli {
+
+Location AsFolder(const Location& location) {
+  Location folder = location;
+  if (!folder.key.empty() && !folder.key.ends_with('/')) folder.key += '/';
+  return folder;
+}
+
+std::string TargetKey(const Location& target, std::string_view name) {
+  if (!target.key.empty() && !target.key.ends_with('/')) return target.key;
+  return target.key + std::string(name);
+}
+
+void ForEachObject(
+    const CpContext& context, const Location& folder,
+    const std::function<void(const ListEntry& entry, std::string_view relative)>& found) {
+  Result<std::unique_ptr<Lister>> lister = context.client.List(folder.Text());
+  if (!lister.ok()) return context.reporter.Error(lister.status());
+  bool any = false;
+  for (;;) {
+    Result<std::span<const ListEntry>> page = (*lister)->NextPage(context.stop);
+    if (!page.ok()) return context.reporter.Error(page.status());
+    if (page->empty()) break;
+    any = true;
+    for (const ListEntry& entry : *page) {
+      const std::string_view relative = entry.key.substr(folder.key.size());
+      if (context.filters.Accepts(relative)) found(entry, relative);
+    }
+  }
+  if (!any) {
+    context.reporter.Error(Status(
+        StatusCode::kNotFound, fmt::format("nothing stands under {}", Printable(folder.Text()))));
+  }
+}
+
+namespace {
+
+void CopyOne(const CpContext& context, std::string source, std::string target, std::uint64_t size) {
+  context.reporter.Planned(size);
+  if (context.arguments.dryrun) return context.reporter.DryRun("copy", source, target, size);
+  context.pool.Submit([&context, source = std::move(source), target = std::move(target), size] {
+    const Status status =
+        context.client.Copy(source, target, context.arguments.put, context.stop).status();
+    if (!status.ok()) return context.reporter.Failed("copy", source, target, status);
+    context.reporter.Moved(size);
+    context.reporter.Done("copy", source, target, size);
+  });
+}
+
+}  // namespace
+
+void CpWithinS3(const CpContext& context, const Location& source, const Location& target) {
+  if (!context.arguments.recursive) {
+    Location to = target;
+    to.key = TargetKey(target, Basename(source.key));
+    // The size is told when it is known at once; a copy does not need it.
+    Result<ObjectInfo> info = context.client.Head(source.Text(), context.stop);
+    if (!info.ok()) {
+      return context.reporter.Failed("copy", source.Text(), to.Text(), info.status());
+    }
+    return CopyOne(context, source.Text(), to.Text(), info->size);
+  }
+  const Location from = AsFolder(source);
+  const Location into = AsFolder(target);
+  ForEachObject(context, from, [&](const ListEntry& entry, std::string_view relative) {
+    Location one = from;
+    one.key = entry.key;
+    Location to = into;
+    to.key += relative;
+    CopyOne(context, one.Text(), to.Text(), entry.size);
+  });
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,129 @@
+#include "commands/stat.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "headrace/client.h"
+#include "support/common_options.h"
+#include "support/interrupt.h"
+#include "support/location.h"
+#include "support/text.h"
+
+namespace headrace::cli {
+namespace {
+
+struct StatArguments {
+  CommonOptions common;
+  std::vector<std::string> uris;
+};
+
+constexpr const char* kHelpFooter = R"(Examples:
+  headrace stat s3://bucket/train/0001.jpg
+  headrace stat --json s3://bucket/a s3://bucket/b
+
+A prefix that is not itself an object is not found. Exit status: 0 when all were found, 1 when some
+were not, 2 for wrong use.)";
+
+void PrintText(const std::string& uri, const ObjectInfo& info) {
+  fmt::print("         URI: {}\n", Printable(uri));
+  fmt::print("        Size: {} ({})\n", info.size, HumanBytes(static_cast<double>(info.size)));
+  fmt::print("    Modified: {}\n", LocalTime(info.last_modified));
+  fmt::print("        ETag: {}\n", Printable(info.etag));
+  fmt::print("       Class: {}\n", info.storage_class.empty() ? "STANDARD" : info.storage_class);
+  if (!info.content_type.empty()) fmt::print("        Type: {}\n", Printable(info.content_type));
+  for (const auto& [name, value] : info.metadata) {
+    fmt::print("    Metadata: {}={}\n", Printable(name), Printable(value));
+  }
+}
+
+void PrintJson(const ObjectInfo& info) {
+  nlohmann::json line = {{"bucket", info.bucket}};
+  PutName(line, "key", info.key);
+  line["size"] = info.size;
+  line["etag"] = info.etag;
+  line["last_modified"] = UtcTime(info.last_modified);
+  line["storage_class"] = info.storage_class.empty() ? "STANDARD" : info.storage_class;
+  line["content_type"] = info.content_type;
+  line["metadata"] = info.metadata;
+  fmt::print("{}\n", Dump(line));
+}
+
+int Stat(const StatArguments& arguments) {
+  Interrupt interrupt;
+  const OutputOptions& output = arguments.common.output;
+  std::vector<Location> locations;
+  for (const std::string& uri : arguments.uris) {
+    Result<Location> location = ParseS3(uri);
+    if (!location.ok()) return UsageError("stat", location.status());
+    if (location->key.empty()) {
+      return UsageError(
+          "stat", Status(StatusCode::kInvalidArgument,
+                         fmt::format("'{}' is a bucket; name an object: s3://bucket/key", uri)));
+    }
+    locations.push_back(*std::move(location));
+  }
+  int exit_code = kExitOk;
+  const std::shared_ptr<Client> client = OpenClient("stat", arguments.common, &exit_code);
+  if (!client) return exit_code;
+
+  std::uint64_t found = 0;
+  std::uint64_t bytes = 0;
+  for (const Location& location : locations) {
+    const std::string uri = location.Text();
+    Result<ObjectInfo> info = client->Head(uri, interrupt.token());
+    if (info.ok()) {
+      ++found;
+      bytes += info->size;
+      if (output.json) {
+        PrintJson(*info);
+      } else if (!output.quiet) {
+        PrintText(uri, *info);
+      }
+      continue;
+    }
+    exit_code = kExitFailed;
+    if (output.json) {
+      nlohmann::json line = {{"bucket", location.bucket}};
+      PutName(line, "key", location.key);
+      line["error"] = info.status().ToString();
+      line["code"] = StatusCodeName(info.status().code());
+      fmt::print("{}\n", Dump(line));
+    } else {
+      std::fflush(stdout);
+      fmt::print(stderr, "headrace stat: {}\n", info.status().ToString());
+    }
+    if (interrupt.token().stop_requested()) break;
+  }
+  if (output.json) {
+    nlohmann::json summary = {
+        {"objects", found}, {"failed", locations.size() - found}, {"bytes", bytes}};
+    if (output.stats) {
+      for (const auto& [name, value] : client->Metrics()) summary["metrics"][name] = value;
+    }
+    fmt::print("{}\n", Dump({{"summary", std::move(summary)}}));
+  } else if (output.stats) {
+    for (const auto& [name, value] : client->Metrics()) fmt::print(stderr, "{} {}\n", name, value);
+  }
+  if (std::fflush(stdout) != 0) exit_code = kExitFailed;
+  return interrupt.Finish(exit_code);
+}
+
+}  // namespace
+
+void AddStat(CLI::App& app, std::function<void(Command)> chosen) {
+  auto arguments = std::make_shared<StatArguments>();
+  CLI::App* stat = app.add_subcommand("stat", "Describe objects: size, ETag, time, type, metadata");
+  stat->footer(kHelpFooter);
+  stat->add_option("URI", arguments->uris, "s3://bucket/key; several may be given")->required();
+  AddClientOptions(*stat, &arguments->common);
+  AddOutputOptions(*stat, &arguments->common);
+  stat->callback([arguments, chosen] { chosen([arguments] { return Stat(*arguments); }); });
+}
+
+}  // namespace headrace::cli

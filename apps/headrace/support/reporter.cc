@@ -1,0 +1,201 @@
+#include "support/reporter.h"
+
+#include <array>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "support/text.h"
+
+namespace headrace::cli {
+namespace {
+
+constexpr auto kTerminalTick = std::chrono::milliseconds(200);
+constexpr auto kLogTick = std::chrono::seconds(5);
+
+bool IsUtf8(std::string_view text) {
+  // nlohmann::json throws on other bytes when told to; ask it.
+  try {
+    const std::string dumped = nlohmann::json(text).dump();
+    return !dumped.empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+std::string Base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (k < n ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[(group >> (18 - 6 * k)) & 63] : '=';
+  }
+  return out;
+}
+
+nlohmann::json ResultLine(std::string_view source, std::string_view target, std::uint64_t bytes,
+                          const char* status) {
+  nlohmann::json line;
+  PutName(line, "source", source);
+  PutName(line, "target", target);
+  line["bytes"] = bytes;
+  line["status"] = status;
+  line["error"] = nullptr;
+  return line;
+}
+
+std::string Arrow(std::string_view source, std::string_view target) {
+  if (target.empty()) return Printable(source);
+  return fmt::format("{} to {}", Printable(source), Printable(target));
+}
+
+}  // namespace
+
+void PutName(nlohmann::json& object, const char* field, std::string_view name) {
+  object[field] = name;
+  if (!IsUtf8(name)) object[fmt::format("{}_base64", field)] = Base64(name);
+}
+
+std::string Dump(const nlohmann::json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Reporter::Reporter(std::string verb, const OutputOptions& options)
+    : verb_(std::move(verb)), options_(options), terminal_(::isatty(STDERR_FILENO) == 1) {
+  if (options.progress && !options.quiet) {
+    ticker_ = std::jthread([this](std::stop_token stop) { Tick(stop); });
+  }
+}
+
+Reporter::~Reporter() = default;
+
+void Reporter::ClearProgress() {
+  if (!progress_shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  progress_shown_ = false;
+}
+
+void Reporter::Line(std::string_view text) {
+  ClearProgress();
+  fmt::print(options_.out, "{}\n", text);
+  std::fflush(options_.out);
+}
+
+void Reporter::JsonLine(const nlohmann::json& line) { Line(Dump(line)); }
+
+void Reporter::Done(std::string_view action, std::string_view source, std::string_view target,
+                    std::uint64_t bytes) {
+  std::lock_guard lock(mu_);
+  ++done_;
+  done_bytes_ += bytes;
+  if (options_.json) {
+    JsonLine(ResultLine(source, target, bytes, "ok"));
+  } else if (!options_.quiet && !options_.only_show_errors) {
+    Line(fmt::format("{}: {}", action, Arrow(source, target)));
+  }
+}
+
+void Reporter::DryRun(std::string_view action, std::string_view source, std::string_view target,
+                      std::uint64_t bytes) {
+  std::lock_guard lock(mu_);
+  ++done_;
+  done_bytes_ += bytes;
+  if (options_.json) {
+    JsonLine(ResultLine(source, target, bytes, "dryrun"));
+  } else if (!options_.quiet) {
+    Line(fmt::format("(dryrun) {}: {}", action, Arrow(source, target)));
+  }
+}
+
+void Reporter::Failed(std::string_view action, std::string_view source, std::string_view target,
+                      const Status& status) {
+  std::lock_guard lock(mu_);
+  ++failed_;
+  if (options_.json) {
+    nlohmann::json line = ResultLine(source, target, 0, "failed");
+    line["error"] = status.ToString();
+    line["code"] = StatusCodeName(status.code());
+    JsonLine(line);
+    return;
+  }
+  ClearProgress();
+  fmt::print(stderr, "{} failed: {}: {}\n", action, Arrow(source, target), status.ToString());
+}
+
+void Reporter::Error(const Status& status) {
+  std::lock_guard lock(mu_);
+  error_ = true;
+  ClearProgress();
+  fmt::print(stderr, "headrace {}: {}\n", verb_, status.ToString());
+}
+
+void Reporter::Planned(std::uint64_t bytes) {
+  ++planned_;
+  bytes_planned_ += bytes;
+}
+
+std::string Reporter::ProgressText() const {
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
+  const auto moved = static_cast<double>(bytes_moved_.load());
+  const auto planned = static_cast<double>(bytes_planned_.load());
+  const double rate = elapsed.count() > 0 ? moved / elapsed.count() : 0;
+  const bool all = all_planned_;
+  std::string text = fmt::format("{} of {}{}, {}/s, {} of {}{} objects", HumanBytes(moved),
+                                 all ? "" : "at least ", HumanBytes(planned), HumanBytes(rate),
+                                 done_ + failed_, planned_.load(), all ? "" : "+");
+  if (failed_ > 0) text += fmt::format(", {} failed", failed_);
+  if (all && rate > 0 && planned > moved) {
+    text += fmt::format(", {} left", HumanSeconds((planned - moved) / rate));
+  }
+  return text;
+}
+
+void Reporter::Tick(std::stop_token stop) {
+  const std::chrono::milliseconds tick = terminal_ ? kTerminalTick : kLogTick;
+  std::unique_lock lock(mu_);
+  while (!wake_.wait_for(lock, stop, tick, [&stop] { return stop.stop_requested(); })) {
+    if (planned_ == 0 && bytes_moved_ == 0) continue;
+    if (terminal_) {
+      fmt::print(stderr, "\r\x1b[K{}", ProgressText());
+      progress_shown_ = true;
+    } else {
+      fmt::print(stderr, "{}\n", ProgressText());
+    }
+    std::fflush(stderr);
+  }
+}
+
+int Reporter::Finish(const std::vector<std::pair<std::string, double>>& metrics) {
+  if (ticker_.joinable()) {
+    ticker_.request_stop();
+    ticker_.join();
+  }
+  std::lock_guard lock(mu_);
+  ClearProgress();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
+  if (options_.json) {
+    nlohmann::json summary = {{"objects", done_},
+                              {"failed", failed_},
+                              {"bytes", done_bytes_},
+                              {"seconds", elapsed.count()}};
+    if (options_.stats) {
+      summary["metrics"] = nlohmann::json::object();
+      for (const auto& [name, value] : metrics) summary["metrics"][name] = value;
+    }
+    JsonLine({{"summary", std::move(summary)}});
+  } else if (options_.stats) {
+    fmt::print(stderr, "{} objects, {}, {:.2f} s, {}/s, {} failed\n", done_,
+               HumanBytes(static_cast<double>(done_bytes_)), elapsed.count(),
+               HumanBytes(static_cast<double>(done_bytes_) / elapsed.count()), failed_);
+    for (const auto& [name, value] : metrics) fmt::print(stderr, "{} {}\n", name, value);
+  }
+  // A full disk or a closed pipe behind standard output is a failure, too.
+  const bool written = std::fflush(options_.out) == 0 && std::ferror(options_.out) == 0;
+  return failed_ == 0 && !error_ && written ? 0 : 1;
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,99 @@
+#include "support/streams.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/macros.h"
+#include "support/target_folder.h"
+
+namespace headrace::cli {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+// Waits until `fd` is ready for `events`; kCancelled when `stop` comes first.
+Status WaitReady(int fd, short events, std::stop_token stop) {
+  const ScopedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::stop_callback on_stop(stop, [&wake] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(wake.get(), &one, sizeof one);
+  });
+  pollfd fds[2] = {{fd, events, 0}, {wake.get(), POLLIN, 0}};
+  while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (stop.stop_requested()) return Status(StatusCode::kCancelled, "stopped by the caller");
+  return {};
+}
+
+}  // namespace
+
+Status WriteAll(int fd, std::span<const std::byte> bytes, std::stop_token stop) {
+  while (!bytes.empty()) {
+    RETURN_IF_ERROR(WaitReady(fd, POLLOUT, stop));
+    // A pipe that polls as ready takes at least PIPE_BUF bytes without blocking, and what a
+    // blocking write of more waits for is a reader; a stop is noticed between the pieces.
+    const std::size_t piece = std::min<std::size_t>(bytes.size(), 65536);
+    const ssize_t n = ::write(fd, bytes.data(), piece);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return ErrnoStatus(errno, "writing to standard output");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+Result<std::size_t> ReadSome(int fd, std::span<std::byte> out, std::stop_token stop) {
+  for (;;) {
+    RETURN_IF_ERROR(WaitReady(fd, POLLIN, stop));
+    const ssize_t n = ::read(fd, out.data(), out.size());
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno != EINTR && errno != EAGAIN) return ErrnoStatus(errno, "reading standard input");
+  }
+}
+
+Status StreamOut(Client& client, const std::string& uri, const ByteRange& range, int fd,
+                 std::stop_token stop, const std::function<void(std::uint64_t)>& moved) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, client.OpenReader(uri));
+  std::vector<std::byte> piece(kPiece);
+  std::uint64_t offset = range.offset;
+  std::uint64_t left = range.length;
+  while (left > 0) {
+    const std::size_t wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size()));
+    ASSIGN_OR_RETURN(const std::size_t n,
+                     reader->ReadAt(offset, std::span(piece).first(wanted), stop));
+    if (n == 0) break;
+    RETURN_IF_ERROR(WriteAll(fd, std::span(piece).first(n), stop));
+    moved(n);
+    offset += n;
+    left -= n;
+    if (n < wanted) break;
+  }
+  return {};
+}
+
+Result<std::uint64_t> StreamIn(Client& client, int fd, const std::string& uri,
+                               const PutOptions& options, std::stop_token stop,
+                               const std::function<void(std::uint64_t)>& moved) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, client.OpenWriter(uri, options));
+  std::vector<std::byte> piece(kPiece);
+  for (;;) {
+    Result<std::size_t> n = ReadSome(fd, piece, stop);
+    if (!n.ok()) {
+      writer->Abort();
+      return n.status();
+    }
+    if (*n == 0) break;
+    RETURN_IF_ERROR(writer->Write(std::span(piece).first(*n), stop));
+    moved(*n);
+  }
+  ASSIGN_OR_RETURN(const std::string etag, writer->Close(stop));
+  return writer->written();
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,117 @@
+#include "support/text.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <fmt/format.h>
+
+namespace headrace::cli {
+namespace {
+
+// The length of the well-formed UTF-8 sequence that `text` starts with; 0 for anything else and for
+// control characters.
+std::size_t PrintableLength(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return lead >= 0x20 && lead != 0x7F ? 1 : 0;
+  const std::size_t length = lead >= 0xF0 && lead < 0xF5 ? 4
+                             : lead >= 0xE0              ? 3
+                             : lead >= 0xC2              ? 2
+                                                         : 0;
+  if (length == 0 || lead >= 0xF5 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool c1_control = lead == 0xC2 && byte(1) < 0xA0;
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool outside = (lead == 0xED && byte(1) >= 0xA0) || (lead == 0xF4 && byte(1) >= 0x90);
+  return c1_control || overlong || outside ? 0 : length;
+}
+
+}  // namespace
+
+std::string Printable(std::string_view name) {
+  std::string out;
+  while (!name.empty()) {
+    const std::size_t length = PrintableLength(name);
+    if (name.front() == '\\') {
+      out += "\\\\";
+    } else if (length == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(name.front()));
+    } else {
+      out += name.substr(0, length);
+    }
+    name.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+std::string HumanBytes(double bytes) {
+  static constexpr std::array<std::string_view, 7> kUnits = {"B",   "KiB", "MiB", "GiB",
+                                                             "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1023.95 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string LocalTime(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  std::array<char, 32> text;
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return {text.data(), size};
+}
+
+std::string UtcTime(std::chrono::system_clock::time_point time) {
+  const auto millis = std::chrono::floor<std::chrono::milliseconds>(time);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(millis);
+  const std::time_t seconds = whole.time_since_epoch().count();
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text;
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const auto fraction = (millis - whole).count();
+  return fmt::format("{}{}Z", std::string_view(text.data(), size),
+                     fraction == 0 ? std::string() : fmt::format(".{:03}", fraction));
+}
+
+std::string HumanSeconds(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+Result<std::uint64_t> ParseBytes(std::string_view text) {
+  auto invalid = [text] {
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB or TiB",
+                    text));
+  };
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return invalid();
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  int shift = -1;
+  static constexpr std::array<std::array<std::string_view, 3>, 5> kUnits = {{{"", "B", "b"},
+                                                                             {"KiB", "KB", "K"},
+                                                                             {"MiB", "MB", "M"},
+                                                                             {"GiB", "GB", "G"},
+                                                                             {"TiB", "TB", "T"}}};
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    for (const std::string_view spelling : kUnits[i]) {
+      if (unit == spelling) shift = static_cast<int>(10 * i);
+    }
+  }
+  if (shift < 0 || number > (static_cast<std::uint64_t>(INT64_MAX) >> shift)) return invalid();
+  return number << shift;
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,31 @@
+// How the verbs write and read sizes, times and names.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headrace/status.h"
+
+namespace headrace::cli {
+
+// A name on one line of a terminal: control bytes and broken UTF-8 become \xNN, a backslash \\.
+std::string Printable(std::string_view name);
+
+// "0 B", "999 B", "1.5 KiB", "12.0 GiB".
+std::string HumanBytes(double bytes);
+
+// "2026-11-29 16:56:41", in the local time zone.
+std::string LocalTime(std::chrono::system_clock::time_point time);
+// "2026-11-29T16:56:41Z"; with ".123" before the Z when the fraction is not zero.
+std::string UtcTime(std::chrono::system_clock::time_point time);
+
+// "45 s", "3 min 20 s", "2 h 5 min".
+std::string HumanSeconds(double seconds);
+
+// "8388608", "8MiB", "8MB" (as aws does: MB means 2^20 here), "5GiB", with or without a blank. At
+// most 2^63 - 1. kInvalidArgument otherwise.
+Result<std::uint64_t> ParseBytes(std::string_view text);
+
+}  // namespace headrace::cli

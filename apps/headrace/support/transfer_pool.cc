@@ -1,0 +1,45 @@
+#include "support/transfer_pool.h"
+
+#include <utility>
+
+namespace headrace::cli {
+
+bool TransferPool::Submit(Task task) {
+  std::unique_lock lock(mu_);
+  const bool room = changed_.wait(lock, stop_, [this] { return queue_.size() < 2 * max_threads_; });
+  if (!room || stop_.stop_requested()) return false;
+  queue_.push_back(std::move(task));
+  if (idle_ < queue_.size() && threads_.size() < max_threads_) {
+    threads_.emplace_back([this] { Work(); });
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void TransferPool::Work() {
+  std::unique_lock lock(mu_);
+  for (;;) {
+    ++idle_;
+    changed_.wait(lock, stop_, [this] { return !queue_.empty() || closed_; });
+    --idle_;
+    if (stop_.stop_requested() || queue_.empty()) return;
+    Task task = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    task();
+    lock.lock();
+  }
+}
+
+void TransferPool::Drain() {
+  {
+    std::lock_guard lock(mu_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+}  // namespace headrace::cli
