@@ -26,7 +26,10 @@ int Run(int argc, char** argv) {
   app.name("headrace");
   app.set_version_flag("--version", HEADRACE_VERSION);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
+  app.failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
+    return fmt::format("headrace: {}\nSee headrace --help, or headrace VERB --help.\n",
+                       error.what());
+  });
   headrace::cli::Command command;
   for (auto add : kCommands) {
     add(app, [&command](headrace::cli::Command chosen) { command = std::move(chosen); });

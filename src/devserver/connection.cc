@@ -104,12 +104,12 @@ void Connection::CloseIfOverdue() {
       break;
     case State::kHandshake:
     case State::kReadBody:
-    case State::kWrite:
       if (quiet > context_.request_timeout && loop_.now() >= wait_until_) Close();
       break;
     case State::kLinger:
       if (quiet > std::chrono::seconds(2)) Close();
       break;
+    case State::kWrite:  // megabytes may stand in the kernel's buffers before a slow reader
     case State::kHang:
       if (quiet > context_.idle_timeout) Close();
       break;
@@ -146,12 +146,12 @@ Connection::Step Connection::DoReadHead() {
   while (in_.starts_with("\r\n")) in_.erase(0, 2);
   std::size_t from = scanned_ < 3 ? 0 : scanned_ - 3;
   std::size_t end = in_.find("\r\n\r\n", from);
+  if (std::min(end, in_.size()) > kMaxHeadBytes) {
+    RejectHead(S3Error("RequestHeaderSectionTooLarge"));
+    return Step::kMore;
+  }
   if (end == std::string::npos) {
     scanned_ = in_.size();
-    if (in_.size() > kMaxHeadBytes) {
-      RejectHead(S3Error("RequestHeaderSectionTooLarge"));
-      return Step::kMore;
-    }
     std::string_view bytes;
     IoState got = ReadMore(kHeadRead, &bytes);
     if (got == IoState::kClosed) Close();

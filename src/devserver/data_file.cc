@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macros.h"
 
 namespace headrace::devserver {
 namespace {
+
+constexpr std::uint64_t kFilesPerSubfolder = 4096;
 
 Status IoError(std::string_view what, const std::string& path) {
   int error = errno;
@@ -53,18 +56,19 @@ std::shared_ptr<DataFile> DataFileWriter::Finish() {
 DataFolder::DataFolder(std::string path, std::size_t max_open_files)
     : path_(std::move(path)), max_open_files_(max_open_files) {}
 
+std::string DataFolder::SubfolderOf(std::uint64_t id) const {
+  return fmt::format("{}/{:08x}", path_, id / kFilesPerSubfolder);
+}
+
 std::string DataFolder::PathOf(std::uint64_t id) const {
-  return fmt::format("{}/{:02x}/{:016x}", path_, id & 255, id);
+  return fmt::format("{}/{:016x}", SubfolderOf(id), id);
 }
 
 Status DataFolder::Create() {
-  for (int i = 0; i < 256; ++i) {
-    std::error_code error;
-    std::string sub = fmt::format("{}/{:02x}", path_, i);
-    std::filesystem::create_directories(sub, error);
-    if (error) {
-      return Status(StatusCode::kIo, fmt::format("creating {}: {}", sub, error.message()));
-    }
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (error) {
+    return Status(StatusCode::kIo, fmt::format("creating {}: {}", path_, error.message()));
   }
   return Status();
 }
@@ -72,16 +76,14 @@ Status DataFolder::Create() {
 Result<std::vector<std::uint64_t>> DataFolder::ListIds() const {
   std::vector<std::uint64_t> ids;
   std::error_code error;
-  for (int i = 0; i < 256; ++i) {
-    std::string sub = fmt::format("{}/{:02x}", path_, i);
-    std::filesystem::directory_iterator entries(sub, error);
-    if (error) return Status(StatusCode::kIo, fmt::format("reading {}: {}", sub, error.message()));
-    for (const auto& entry : entries) {
-      std::string name = entry.path().filename().string();
-      std::uint64_t id = 0;
-      auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), id, 16);
-      if (failed == std::errc() && end == name.data() + name.size()) ids.push_back(id);
-    }
+  std::filesystem::recursive_directory_iterator entries(path_, error);
+  if (error) return Status(StatusCode::kIo, fmt::format("reading {}: {}", path_, error.message()));
+  for (const auto& entry : entries) {
+    if (entries.depth() != 1) continue;
+    std::string name = entry.path().filename().string();
+    std::uint64_t id = 0;
+    auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), id, 16);
+    if (failed == std::errc() && end == name.data() + name.size()) ids.push_back(id);
   }
   return ids;
 }
@@ -89,7 +91,12 @@ Result<std::vector<std::uint64_t>> DataFolder::ListIds() const {
 Result<std::unique_ptr<DataFileWriter>> DataFolder::NewFile() {
   std::uint64_t id = next_id_.fetch_add(1);
   std::string path = PathOf(id);
-  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  int fd = open(path.c_str(), kFlags, 0600);
+  if (fd < 0 && errno == ENOENT) {
+    mkdir(SubfolderOf(id).c_str(), 0700);  // another thread may have been first
+    fd = open(path.c_str(), kFlags, 0600);
+  }
   if (fd < 0) return IoError("creating", path);
   return std::make_unique<DataFileWriter>(Adopt(id), fd);
 }

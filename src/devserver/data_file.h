@@ -63,13 +63,13 @@ class DataFileWriter {
   std::uint64_t size_ = 0;
 };
 
-// The folder that holds the data files, spread over 256 sub-folders, and a cache of open
+// The folder that holds the data files, some thousands to a sub-folder, and a cache of open
 // descriptors. Thread-safe. REQUIRES: outlives its DataFiles.
 class DataFolder {
  public:
   DataFolder(std::string path, std::size_t max_open_files);
 
-  Status Create();  // makes the sub-folders that are missing
+  Status Create();  // makes the folder when it is missing
   // Ids of all files present, in no order.
   Result<std::vector<std::uint64_t>> ListIds() const;
   void set_next_id(std::uint64_t id) { next_id_ = id; }
@@ -85,6 +85,7 @@ class DataFolder {
 
  private:
   friend class DataFile;
+  std::string SubfolderOf(std::uint64_t id) const;
   std::string PathOf(std::uint64_t id) const;
 
   struct Cached {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -82,6 +83,11 @@ int EventLoop::WaitMs() const {
 }
 
 void EventLoop::Run() {
+  // sendfile and TLS writes to a peer that has gone raise SIGPIPE, which has no flag to stop it.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   std::vector<epoll_event> events(256);
   while (!stopping_) {
     if (listener_ >= 0 && !accepting_) {

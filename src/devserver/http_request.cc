@@ -25,6 +25,7 @@ Status Malformed(std::string_view what) { return S3Error("InvalidRequest", what)
 
 Status RequestHead::Parse(std::string_view head) {
   raw_.assign(head);
+  method_ = path_ = query_ = {};
   headers_.clear();
   content_length_.reset();
   chunked_ = false;

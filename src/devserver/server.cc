@@ -126,6 +126,10 @@ Status Server::Impl::Prepare() {
     ASSIGN_OR_RETURN(std::string rules, ReadFile(options.faults_file));
     RETURN_IF_ERROR(faults.SetRules(rules).WithContext(options.faults_file));
   }
+  // The port first: a server that cannot have it leaves no new folder behind.
+  ASSIGN_OR_RETURN(Listener opened, OpenListener(options.bind, options.port));
+  listener = opened.fd;
+  port = opened.port;
   Store::Options store_options;
   store_options.dir = options.dir;
   store_options.virtual_file = options.virtual_file;
@@ -149,9 +153,6 @@ Status Server::Impl::Prepare() {
 }
 
 Status Server::Impl::StartLoops() {
-  ASSIGN_OR_RETURN(Listener opened, OpenListener(options.bind, options.port));
-  listener = opened.fd;
-  port = opened.port;
   const bool v6 = options.bind.find(':') != std::string::npos;
   endpoint = fmt::format("{}://{}{}{}:{}", tls ? "https" : "http", v6 ? "[" : "", options.bind,
                          v6 ? "]" : "", port);

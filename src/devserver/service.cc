@@ -243,7 +243,7 @@ void Service::Fail(Exchange& x, const Status& error) const {
       error.info().s3_code == "AuthorizationQueryParametersError") {
     extra = fmt::format("<Region>{}</Region>", options_.region);
   } else if (error.info().s3_code == "NoSuchKey") {
-    AppendElement(extra, "Key", x.route.key);
+    AppendElement(extra, "Key", EchoedKey(x.route.key));
   } else if (error.info().s3_code == "NoSuchBucket") {
     AppendElement(extra, "BucketName", x.route.bucket);
   }
@@ -321,6 +321,20 @@ void AppendElement(std::string& xml, std::string_view name, std::string_view tex
   xml += "</";
   xml += name;
   xml += '>';
+}
+
+// Most XML parsers refuse a whole document for one control character, and no client needs this
+// element.
+std::string EchoedKey(std::string_view key) {
+  std::string out;
+  for (char c : key) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') {
+      out += "\uFFFD";
+    } else {
+      out += c;
+    }
+  }
+  return out;
 }
 
 std::string XmlStart(std::string_view root) {

@@ -111,6 +111,8 @@ Status CheckReadConditions(const RequestHead& head, const ObjectMeta& meta, bool
 Result<WriteCondition> ReadWriteCondition(const RequestHead& head);
 void AddChecksumHeaders(Response& response, const Checksum& checksum);
 void AppendElement(std::string& xml, std::string_view name, std::string_view text);
+// A key as an answer repeats it, characters that XML cannot carry replaced. Not for listings.
+std::string EchoedKey(std::string_view key);
 std::string XmlStart(std::string_view root);  // declaration and <root xmlns=…>
 std::string QuotedEtag(std::string_view etag);
 

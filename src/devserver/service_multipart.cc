@@ -130,7 +130,7 @@ std::string CompleteXml(const Route& route, const ObjectMeta& meta) {
   std::string xml = XmlStart("CompleteMultipartUploadResult");
   AppendElement(xml, "Location", fmt::format("/{}/{}", route.bucket, UriEncode(route.key, true)));
   AppendElement(xml, "Bucket", route.bucket);
-  AppendElement(xml, "Key", route.key);
+  AppendElement(xml, "Key", EchoedKey(route.key));
   AppendElement(xml, "ETag", QuotedEtag(meta.etag));
   if (meta.checksum) {
     AppendElement(xml, ChecksumXmlElement(meta.checksum->algorithm), meta.checksum->value);
@@ -168,7 +168,7 @@ Status Service::CreateUpload(Exchange& x) {
   }
   std::string xml = XmlStart("InitiateMultipartUploadResult");
   AppendElement(xml, "Bucket", upload.bucket);
-  AppendElement(xml, "Key", upload.key);
+  AppendElement(xml, "Key", EchoedKey(upload.key));
   AppendElement(xml, "UploadId", upload.id);
   x.response.SetXml(xml + "</InitiateMultipartUploadResult>");
   return store_.StartUpload(std::move(upload));
@@ -297,7 +297,7 @@ Status Service::ListParts(Exchange& x) {
   }
   std::string xml = XmlStart("ListPartsResult");
   AppendElement(xml, "Bucket", upload.bucket);
-  AppendElement(xml, "Key", upload.key);
+  AppendElement(xml, "Key", EchoedKey(upload.key));
   AppendElement(xml, "UploadId", upload.id);
   AppendElement(xml, "StorageClass", upload.meta.storage_class);
   AppendElement(xml, "PartNumberMarker", std::to_string(after));

@@ -167,7 +167,7 @@ Status Service::PutObject(Exchange& x) {
 Result<std::shared_ptr<const ObjectMeta>> Service::CopySource(const Exchange& x) const {
   std::string_view header = x.head.Header("x-amz-copy-source");
   header = header.substr(0, header.find("?versionId="));
-  auto source = UriDecode(header, false);
+  auto source = UriDecode(header, true);  // as in S3, a plus sign here is a space
   if (!source) return S3Error("InvalidArgument", "x-amz-copy-source is badly encoded.");
   if (source->starts_with('/')) source->erase(0, 1);
   std::size_t slash = source->find('/');

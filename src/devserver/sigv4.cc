@@ -7,6 +7,7 @@
 #include "base/macros.h"
 #include "devserver/digest.h"
 #include "devserver/errors.h"
+#include "devserver/sigv2.h"
 #include "devserver/text.h"
 
 namespace headrace::devserver {
@@ -44,6 +45,12 @@ bool SameSignature(std::string_view a, std::string_view b) {
     difference |= static_cast<unsigned char>(a[i] ^ b[i]);
   }
   return difference == 0;
+}
+
+Status UnsupportedMechanism() {
+  return S3Error("InvalidRequest",
+                 "The authorization mechanism you have provided is not supported. Please use "
+                 "AWS4-HMAC-SHA256.");
 }
 
 Status ReadPayloadMode(std::string_view header, AuthInfo* auth) {
@@ -170,9 +177,7 @@ Status Authenticator::ReadHeaderClaim(const RequestHead& head, Claim* claim) con
   constexpr std::string_view kCode = "AuthorizationHeaderMalformed";
   std::string_view rest = head.Header("authorization");
   if (!rest.starts_with(kAlgorithm)) {
-    return S3Error("InvalidRequest",
-                   "The authorization mechanism you have provided is not supported. Please use "
-                   "AWS4-HMAC-SHA256.");
+    return UnsupportedMechanism();
   }
   rest.remove_prefix(kAlgorithm.size());
   for (std::string_view part : Split(rest, ',')) {
@@ -249,6 +254,23 @@ std::string Authenticator::SigningKey(std::string_view date) {
   return keys_by_date_.emplace(std::string(date), std::move(key)).first->second;
 }
 
+Result<AuthInfo> Authenticator::CheckVersion2(const RequestHead& head, const QueryParams& query,
+                                              std::int64_t now) const {
+  if (query.Get("AWSAccessKeyId") != options_.access_key) return S3Error("InvalidAccessKeyId");
+  auto expires = ParseUint(query.Get("Expires"));
+  if (!expires) return S3Error("AccessDenied", "Query-string authentication requires Expires.");
+  if (now > static_cast<std::int64_t>(*expires)) {
+    return S3Error("AccessDenied", "Request has expired");
+  }
+  std::string expected = SignatureV2(options_.secret_key, StringToSignV2(head, query));
+  if (!SameSignature(expected, query.Get("Signature"))) return S3Error("SignatureDoesNotMatch");
+  AuthInfo auth;
+  auth.anonymous = false;
+  auth.access_key = options_.access_key;
+  RETURN_IF_ERROR(ReadPayloadMode(head.Header("x-amz-content-sha256"), &auth));
+  return auth;
+}
+
 Result<AuthInfo> Authenticator::Check(const RequestHead& head, const QueryParams& query,
                                       std::int64_t now) {
   AuthInfo auth;
@@ -256,6 +278,8 @@ Result<AuthInfo> Authenticator::Check(const RequestHead& head, const QueryParams
   std::string_view content_sha256 = head.Header("x-amz-content-sha256");
   if (query.Has("X-Amz-Signature") || query.Has("X-Amz-Algorithm")) {
     RETURN_IF_ERROR(ReadQueryClaim(query, now, &claim));
+  } else if (query.Has("AWSAccessKeyId")) {
+    return CheckVersion2(head, query, now);
   } else if (head.HasHeader("authorization")) {
     RETURN_IF_ERROR(ReadHeaderClaim(head, &claim));
   } else {

@@ -65,6 +65,8 @@ class Authenticator {
   Status ReadHeaderClaim(const RequestHead& head, Claim* claim) const;
   Status ReadQueryClaim(const QueryParams& query, std::int64_t now, Claim* claim) const;
   Status CheckScope(const Claim& claim, std::string_view malformed_code) const;
+  Result<AuthInfo> CheckVersion2(const RequestHead& head, const QueryParams& query,
+                                 std::int64_t now) const;
   std::string SigningKey(std::string_view date);
 
   Options options_;

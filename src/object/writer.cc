@@ -177,7 +177,7 @@ Result<std::string> Writer::CloseMultipart(const std::stop_token& stop) {
 // longer knows the upload. What is there now tells which it was.
 Result<std::string> Writer::SettleComplete(const Status& error, const std::stop_token& stop) {
   if (error.code() != StatusCode::kNotFound && error.code() != StatusCode::kTimeout &&
-      error.code() != StatusCode::kUnreachable) {
+      error.code() != StatusCode::kUnreachable && error.code() != StatusCode::kProtocol) {
     return error;
   }
   Result<ObjectInfo> info = context_.store->Stat(name_).Wait(stop);

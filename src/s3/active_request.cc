@@ -86,6 +86,7 @@ void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
     Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
     if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));
     attempt.run = 0;
+    if (attempt.good && request_.operation != Operation::kGet) Restart();
   }
   switch (actions.finish) {
     case AttemptMachine::Outcome::kSuccess:
@@ -156,6 +157,11 @@ void ActiveRequest::Send(int slot) {
   attempt.error_headers.Clear();
   attempt.error_body.clear();
   attempt.refusal = Status();
+  if (request_.range && reply_.received == request_.range->length) {
+    // The attempt before fell silent after the last byte that was asked for.
+    Perform(machine_.OnGoodHead(slot, attempt.sent));
+    return Perform(machine_.OnComplete(slot, attempt.sent));
+  }
   if (context_.credentials == nullptr) return SendWith(slot, nullptr);
   if (std::shared_ptr<const Credentials> fresh = context_.credentials->Get()) {
     return SendWith(slot, std::move(fresh));
@@ -283,7 +289,10 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
 void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Duration retry_after) {
   last_failure_ = std::move(status);
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
-  const bool kept = attempt.good && reply_.received > 0 && error_class == ErrorClass::kTransient;
+  const bool kept = attempt.good && reply_.received > 0 && error_class == ErrorClass::kTransient &&
+                    request_.operation == Operation::kGet;
+  // Only an object's body can be taken up where it broke off.
+  if (attempt.good && !kept) Restart();
   attempt.transfer = 0;
   attempt.run = 0;
   const AttemptMachine::Actions actions =
@@ -307,8 +316,10 @@ void ActiveRequest::Finish(Result<S3Reply> result) {
     if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));
     attempt.run = 0;
   }
-  promise_.Set(std::move(result));
+  // The books are right before anybody hears of the end. This object may be gone after that.
+  Promise<S3Reply> promise = std::move(promise_);
   if (done_) std::exchange(done_, nullptr)(this);
+  promise.Set(std::move(result));
 }
 
 Status ActiveRequest::WithFacts(Status status) const {
@@ -490,9 +501,22 @@ void ActiveRequest::Restart() {
 void ActiveRequest::OnWhole(Attempt& attempt) {
   if (const Status mismatch = VerifyWhole(); !mismatch.ok()) {
     Restart();
-    attempt.good = false;  // nothing is kept
+    attempt.good = false;
     const bool again = ++mismatches_ <= kMaxMismatches;
     return Fail(attempt.slot, mismatch, again ? ErrorClass::kTransient : ErrorClass::kFatal);
+  }
+  if (attempt.status == 206 && request_.range && reply_.object_size) {
+    const std::uint64_t there =
+        *reply_.object_size - std::min(request_.range->offset, *reply_.object_size);
+    if (const std::uint64_t expected = std::min(request_.range->length, there);
+        reply_.received < expected) {
+      return Fail(
+          attempt.slot,
+          Status(StatusCode::kProtocol,
+                 fmt::format("{}: the server sent {} bytes of the {} it announced",
+                             FormatUri(request_.bucket, request_.key), reply_.received, expected)),
+          ErrorClass::kTransient);
+    }
   }
   if (FactsOf(request_.operation).error_in_200) {
     ServerAnswer answer{.http_status = attempt.status};
@@ -534,8 +558,13 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   if (const auto range = ParseContentRange(headers.Get("Content-Range"))) size = range->size;
   if (!size) size = ParseActualObjectSize(attempt.error_body);
   if (!size) return false;
-  reply_.status = attempt.status;
-  reply_.headers = headers;
+  if (reply_.received == 0) {
+    if (!request_.range) return false;
+    reply_.status = attempt.status;
+    reply_.headers = headers;
+  } else if (*size != reply_.received + (request_.range ? request_.range->offset : 0)) {
+    return false;
+  }  // else a body that broke off at its very end, as now turns out
   reply_.object_size = size;
   const SteadyTime now = context_.clock->Now();
   const int slot = attempt.slot;
@@ -546,10 +575,7 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
 
 void ActiveRequest::OnRefused(Attempt& attempt) {
   const ServerAnswer answer = ReadAnswer(attempt);
-  if (answer.http_status == 416 && request_.range && reply_.received == 0 &&
-      AcceptNothingThere(attempt)) {
-    return;
-  }
+  if (answer.http_status == 416 && AcceptNothingThere(attempt)) return;
   const Endpoint endpoint = context_.endpoints->EndpointOf(request_.bucket);
   const std::string url = endpoint.Url();
   const bool signed_request = attempt.credentials && !attempt.credentials->anonymous();
@@ -587,6 +613,9 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
 }
 
 void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
+  if (attempt.good && request_.range && reply_.received == request_.range->length) {
+    return OnWhole(attempt);  // all that was asked for had come
+  }
   using Kind = net::TransferEnd::Kind;
   const std::string where = context_.endpoints->EndpointOf(request_.bucket).Url();
   switch (end.kind) {

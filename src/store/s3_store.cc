@@ -52,7 +52,7 @@ Result<ReadReply> ToReadReply(Result<S3Reply> r) {
 }  // namespace
 
 Capabilities S3Store::capabilities() const {
-  return {.bytewise_order = true, .min_part_size = std::uint64_t{5} << 20};
+  return {.bytewise_order = true, .min_part_size = min_part_size_};
 }
 
 Pending<ReadReply> S3Store::Read(ReadRequest request) {

@@ -8,8 +8,9 @@ namespace headrace::store {
 
 class S3Store final : public Store {
  public:
-  // The engine outlives the store.
-  explicit S3Store(s3::Engine* engine) : engine_(*engine) {}
+  // The engine outlives the store. `min_part_size` is the service's, in bytes: 5 MiB on S3.
+  explicit S3Store(s3::Engine* engine, std::uint64_t min_part_size = std::uint64_t{5} << 20)
+      : engine_(*engine), min_part_size_(min_part_size) {}
 
   Capabilities capabilities() const override;
   Pending<ReadReply> Read(ReadRequest request) override;
@@ -33,6 +34,7 @@ class S3Store final : public Store {
 
  private:
   s3::Engine& engine_;
+  const std::uint64_t min_part_size_;
 };
 
 }  // namespace headrace::store

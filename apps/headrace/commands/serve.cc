@@ -71,7 +71,6 @@ int Serve(const ServeArguments& arguments) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
 
   devserver::ServerOptions options = arguments.server;

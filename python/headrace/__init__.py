@@ -1,0 +1,45 @@
+"""Feeds training from S3-compatible storage at the speed the hardware allows.
+
+:class:`Client` reads and writes objects; :mod:`headrace.torch` has the data sets and the loader.
+"""
+
+from ._client import Client, ObjectInfo
+from ._config import ClientConfig
+from ._errors import (
+    AccessDenied,
+    AlreadyExists,
+    ChecksumMismatch,
+    CredentialsError,
+    Error,
+    InvalidArgument,
+    NotFound,
+    ObjectChanged,
+    Throttled,
+    Timeout,
+    Unreachable,
+)
+from ._io import ObjectReader, ObjectWriter
+from ._native import Data, version
+
+__version__ = version()
+
+__all__ = [
+    "AccessDenied",
+    "AlreadyExists",
+    "ChecksumMismatch",
+    "Client",
+    "ClientConfig",
+    "CredentialsError",
+    "Data",
+    "Error",
+    "InvalidArgument",
+    "NotFound",
+    "ObjectChanged",
+    "ObjectInfo",
+    "ObjectReader",
+    "ObjectWriter",
+    "Throttled",
+    "Timeout",
+    "Unreachable",
+    "__version__",
+]

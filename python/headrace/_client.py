@@ -1,0 +1,355 @@
+"""The client: objects by address."""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _native
+from ._config import ClientConfig
+from ._errors import Error, InvalidArgument
+from ._io import ObjectReader, ObjectWriter, open_mode, put_options
+from ._native import Data
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """What is known of an object beside its bytes.
+
+    `size` is in bytes, `etag` has no quotes; `content_type` and `metadata` are known to
+    :meth:`Client.head` only. `is_prefix` marks the common prefixes of a delimited listing.
+    """
+
+    bucket: str
+    key: str
+    size: int
+    etag: str
+    last_modified: datetime.datetime
+    storage_class: str
+    content_type: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    is_prefix: bool = False
+
+
+def _time(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+
+
+class Client:
+    """Reads and writes objects at ``s3://bucket/key``, ``file:///path`` or a plain path.
+
+    Keys are literal: nothing in an address is decoded. Keys that are not UTF-8 appear with
+    surrogate escapes, as file names do. All calls may be made from many threads; waiting ones
+    release the GIL and end at Ctrl-C. A client can be used after fork and can be pickled: the other
+    process opens connections of its own.
+
+    Parameters
+    ----------
+    region : str, optional
+        Default: ``AWS_REGION``, the profile, the instance; corrected by the service's answer.
+    endpoint_url : str, optional
+        Of an S3-compatible server. Default: ``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, AWS.
+    profile : str, optional
+        Of the AWS configuration files.
+    config : ClientConfig, optional
+        Everything else.
+
+    Raises
+    ------
+    InvalidArgument
+        When settings contradict each other. No request is sent here.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        endpoint_url: str | None = None,
+        profile: str | None = None,
+        config: ClientConfig | None = None,
+    ) -> None:
+        self._arguments: dict[str, Any] = {
+            "region": region,
+            "endpoint_url": endpoint_url,
+            "profile": profile,
+            "config": config,
+        }
+        options = (config or ClientConfig()).native()
+        given = {"region": region, "endpoint_url": endpoint_url, "profile": profile}
+        options.update({name: value for name, value in given.items() if value is not None})
+        self._native = _native.Client(options)
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return _rebuild, (self._arguments,)
+
+    def list(
+        self, uri: str, *, delimiter: Literal["", "/"] = "", start_after: str = ""
+    ) -> Iterator[ObjectInfo]:
+        """All objects whose address begins with `uri`, in the bytewise order of their keys.
+
+        Parameters
+        ----------
+        uri : str
+            A prefix of keys, not a folder: ``s3://b/a`` finds ``ab`` too.
+        delimiter : str
+            With ``"/"``, only what stands before the next slash; the rest as common prefixes.
+        start_after : str
+            Only keys after this one.
+        """
+        if delimiter not in ("", "/"):
+            raise InvalidArgument(f"delimiter {delimiter!r}: only '/' can be one")
+        _, bucket, _ = _native.split_address(uri)
+        lister = self._native.list(uri, delimiter == "/", start_after)
+        return self._entries(lister, bucket)
+
+    @staticmethod
+    def _entries(lister: _native.Lister, bucket: str) -> Iterator[ObjectInfo]:
+        while page := lister.next_page():
+            for key, is_prefix, size, etag, modified, storage_class in page:
+                yield ObjectInfo(
+                    bucket,
+                    key,
+                    size,
+                    etag,
+                    _time(modified),
+                    storage_class or "STANDARD",
+                    is_prefix=is_prefix,
+                )
+
+    def head(self, uri: str) -> ObjectInfo:
+        """Asks for an object's description."""
+        bucket, key, size, etag, modified, storage_class, content_type, metadata = (
+            self._native.head(uri)
+        )
+        return ObjectInfo(
+            bucket,
+            key,
+            size,
+            etag,
+            _time(modified),
+            storage_class or "STANDARD",
+            content_type,
+            metadata,
+        )
+
+    def get(
+        self,
+        uri: str,
+        *,
+        range: tuple[int, int | None] | None = None,
+        if_match: str | None = None,
+        verify: bool = False,
+    ) -> Data:
+        """Fetches an object, or bytes [start, stop) of it.
+
+        Parameters
+        ----------
+        range : (int, int or None), optional
+            Start and stop in bytes; stop None is the end. Past the end there is less, or nothing.
+        if_match : str, optional
+            Only this version; :class:`ObjectChanged` otherwise.
+        verify : bool
+            Check the whole object against its stored checksum, with one more HEAD for large ones.
+
+        Returns
+        -------
+        Data
+            A read-only buffer: ``memoryview(data)``, ``numpy.frombuffer(data, "u1")`` and
+            ``bytes(data)`` (a copy) all work. It also has `uri`, `etag` and `size`, the object's.
+        """
+        offset = length = None
+        if range is not None:
+            offset, stop = range
+            if offset < 0 or (stop is not None and stop < offset):
+                raise InvalidArgument(f"range {range}: it needs 0 <= start <= stop, in bytes")
+            length = None if stop is None else stop - offset
+        return self._native.get(uri, offset, length, if_match or "", verify)
+
+    @overload
+    def get_many(
+        self,
+        uris: Iterable[str],
+        *,
+        ordered: bool = True,
+        max_in_flight: int | None = None,
+        on_error: Literal["raise"] = "raise",
+    ) -> Iterator[Data]: ...
+
+    @overload
+    def get_many(
+        self,
+        uris: Iterable[str],
+        *,
+        ordered: bool = True,
+        max_in_flight: int | None = None,
+        on_error: Literal["return"],
+    ) -> Iterator[Data | Error]: ...
+
+    def get_many(
+        self,
+        uris: Iterable[str],
+        *,
+        ordered: bool = True,
+        max_in_flight: int | None = None,
+        on_error: Literal["raise", "return"] = "raise",
+    ) -> Iterator[Data | Error]:
+        """Fetches many objects at once, as many as the memory budget allows.
+
+        The fetches start now, not at the first ``next``, and run on while results are consumed;
+        dropping the iterator cancels what is left.
+
+        Parameters
+        ----------
+        ordered : bool
+            Results in the order of `uris`, else as they arrive.
+        max_in_flight : int, optional
+            Fetches at once. Default: as many as the client allows.
+        on_error : {"raise", "return"}
+            Whether a failed fetch ends the iteration or stands in its place.
+        """
+        if on_error not in ("raise", "return"):
+            raise InvalidArgument(f"on_error {on_error!r}: it is 'raise' or 'return'")
+        batch = self._native.get_many(uris, ordered, max_in_flight or 0)
+        return self._results(batch, on_error == "raise")
+
+    @staticmethod
+    def _results(batch: _native.Batch, raising: bool) -> Iterator[Data | Error]:
+        while (item := batch.next()) is not None:
+            result = item[1]
+            if raising and isinstance(result, BaseException):
+                raise result
+            yield result
+
+    def put(
+        self,
+        uri: str,
+        data: Buffer,
+        *,
+        content_type: str | None = None,
+        storage_class: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        if_none_match: bool = False,
+    ) -> str:
+        """Stores a buffer's bytes, in parallel parts when there are many.
+
+        Parameters
+        ----------
+        if_none_match : bool
+            Create only: :class:`AlreadyExists` when the object is there.
+
+        Returns
+        -------
+        str
+            The new object's ETag.
+        """
+        options = {
+            "content_type": content_type,
+            "storage_class": storage_class,
+            "metadata": dict(metadata) if metadata else None,
+            "tags": dict(tags) if tags else None,
+            "if_none_match": if_none_match or None,
+        }
+        return self._native.put(uri, data, put_options(options))
+
+    def delete(self, uris: str | Iterable[str]) -> None:
+        """Deletes one object or many. Deleting what is not there succeeds, as S3 has it.
+
+        Raises
+        ------
+        Error
+            The first failure, after all were tried; further ones are its notes.
+        """
+        addresses = [uris] if isinstance(uris, str) else list(uris)
+        failures = [error for error in self._native.delete(addresses) if error is not None]
+        if failures:
+            for other in failures[1:]:
+                failures[0].add_note(f"also: {other}")
+            raise failures[0]
+
+    def copy(self, source: str, target: str) -> str:
+        """Copies an object, within the service where both ends are one; returns the new ETag."""
+        return self._native.copy(source, target)
+
+    @overload
+    def open(self, uri: str, mode: Literal["rb"] = "rb") -> ObjectReader: ...
+
+    @overload
+    def open(
+        self,
+        uri: str,
+        mode: Literal["wb", "xb"],
+        *,
+        content_type: str | None = None,
+        expected_size: int | None = None,
+    ) -> ObjectWriter: ...
+
+    def open(
+        self,
+        uri: str,
+        mode: str = "rb",
+        *,
+        content_type: str | None = None,
+        expected_size: int | None = None,
+    ) -> ObjectReader | ObjectWriter:
+        """Opens an object as a file.
+
+        Parameters
+        ----------
+        mode : {"rb", "wb", "xb"}
+            ``xb`` creates only: closing raises :class:`AlreadyExists` when the object is there.
+        expected_size : int, optional
+            Bytes that will be written, for streams so long that parts of one size do not reach.
+
+        Raises
+        ------
+        NotFound
+            When the object to read is not there: at once, not at the first read.
+        """
+        kind = open_mode(mode)
+        if kind == "r":
+            if content_type is not None or expected_size is not None:
+                raise InvalidArgument("content_type and expected_size are for writing")
+            reader = ObjectReader(self._native, uri)
+            _ = reader.size
+            return reader
+        options = {
+            "content_type": content_type,
+            "expected_size": expected_size,
+            "if_none_match": (kind == "x") or None,
+        }
+        return ObjectWriter(self._native.open_writer(uri, put_options(options)), uri)
+
+    def create_bucket(self, bucket: str) -> None:
+        """Creates a bucket, given by its name or as ``s3://bucket``."""
+        self._native.create_bucket(_bucket_address(bucket))
+
+    def delete_bucket(self, bucket: str) -> None:
+        """Deletes an empty bucket."""
+        self._native.delete_bucket(_bucket_address(bucket))
+
+    def list_buckets(self) -> builtins.list[str]:
+        """The buckets that these credentials can see."""
+        return self._native.list_buckets()
+
+    def metrics(self) -> dict[str, float]:
+        """Requests, bytes, retries, hedges, latencies, connections, budget; and resolved limits."""
+        return self._native.metrics()
+
+    def prometheus_text(self) -> str:
+        """The metrics in Prometheus's text format."""
+        return self._native.prometheus_text()
+
+
+def _bucket_address(bucket: str) -> str:
+    return bucket if "://" in bucket else f"s3://{bucket}"
+
+
+def _rebuild(arguments: dict[str, Any]) -> Client:
+    return Client(**arguments)

@@ -1,0 +1,233 @@
+"""Objects as files: readers and writers that are proper :mod:`io` objects."""
+
+from __future__ import annotations
+
+import io
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from typing_extensions import Buffer
+
+
+class ObjectReader(io.BufferedIOBase):
+    """Reads one version of one object, at any place; reads ahead of a sequential reader.
+
+    Not for several threads at once. After a fork the child's copy opens the object anew at the
+    place where it stood. A reader that was pickled does the same.
+
+    Parameters
+    ----------
+    client : Client
+        What it reads through.
+    uri : str
+        The object.
+    size : int, optional
+        Bytes, when known: saves a request.
+    etag : str
+        The version wanted; :class:`ObjectChanged` when it is another.
+    sequential : bool
+        False reads just what is asked for.
+    """
+
+    def __init__(
+        self,
+        client: _native.Client,
+        uri: str,
+        *,
+        size: int | None = None,
+        etag: str = "",
+        sequential: bool = True,
+    ) -> None:
+        self._client = client
+        self._uri = uri
+        self._size = size
+        self._etag = etag
+        self._sequential = sequential
+        self._position = 0
+        self._native: _native.Reader | None = None
+
+    @property
+    def name(self) -> str:
+        """The object's address."""
+        return self._uri
+
+    def _reader(self) -> _native.Reader:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        if self._native is None or not self._native.alive():
+            self._native = self._client.open_reader(
+                self._uri, self._size, self._etag, self._sequential
+            )
+        return self._native
+
+    @property
+    def size(self) -> int:
+        """Bytes in the object; asks the service once when not known yet."""
+        if self._size is None:
+            self._size = self._reader().size()
+        return self._size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Up to `size` bytes, fewer only at the end; all that is left when negative or None."""
+        reader = self._reader()
+        if size is None or size < 0:
+            size = max(0, self.size - self._position)
+        elif self._size is not None:
+            size = min(size, max(0, self._size - self._position))
+        if size == 0:
+            return b""
+        data = reader.read(self._position, size)
+        self._position += len(data)
+        return data
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes; 1 MiB when no size is given."""
+        return self.read((1 << 20) if size < 0 else size)
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Fills a writable buffer; returns how many bytes, fewer than it holds only at the end."""
+        count = self._reader().readinto(self._position, buffer)
+        self._position += count
+        return count
+
+    def readinto1(self, buffer: Buffer, /) -> int:
+        return self.readinto(buffer)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Moves to a place, which may be past the end; reading there gives nothing."""
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        if whence == os.SEEK_CUR:
+            offset += self._position
+        elif whence == os.SEEK_END:
+            offset += self.size
+        elif whence != os.SEEK_SET:
+            raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
+        if offset < 0:
+            raise ValueError(f"negative seek position {offset}")
+        self._position = offset
+        return offset
+
+    def tell(self) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        return self._position
+
+    def close(self) -> None:
+        if self._native is not None:
+            self._native.close()
+            self._native = None
+        super().close()
+
+
+class ObjectWriter(io.BufferedIOBase):
+    """Writes one object: published by `close`, and not at all otherwise.
+
+    Leaving a ``with`` block by an exception, and dropping the writer unclosed, abort. So does a
+    failed write: the object that was there before stays.
+    """
+
+    def __init__(self, native: _native.Writer, uri: str) -> None:
+        self._native = native
+        self._uri = uri
+        self._position = 0
+        self._done = False
+        #: Of the published object; empty until then.
+        self.etag = ""
+
+    @property
+    def name(self) -> str:
+        """The object's address."""
+        return self._uri
+
+    def writable(self) -> bool:
+        return not self.closed
+
+    def write(self, data: Buffer, /) -> int:
+        """Takes all of `data`; waits when more is under way than the memory budget allows."""
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        try:
+            count = self._native.write(data)
+        except BaseException:
+            self.abort()
+            raise
+        self._position += count
+        return count
+
+    def tell(self) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing becomes visible before `close`."""
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+    def abort(self) -> None:
+        """Ends without publishing; does nothing after `close`."""
+        if not self._done:
+            self._done = True
+            self._native.abort()
+            super().close()
+
+    def close(self) -> None:
+        """Publishes. After an error nothing was, and no upload is left open."""
+        if self._done:
+            return
+        self._done = True
+        try:
+            self.etag = self._native.close()
+        except BaseException:
+            self._native.abort()
+            raise
+        finally:
+            super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # io's own would close, which publishes: half an object.
+        if hasattr(self, "_done"):
+            self.abort()
+
+
+def open_mode(mode: str) -> str:
+    """Checks a mode as `open` knows them; text belongs to :class:`io.TextIOWrapper`."""
+    if mode not in ("rb", "r+b", "wb", "xb") or mode == "r+b":
+        raise InvalidArgument(
+            f"mode {mode!r}: objects are opened with 'rb', 'wb', or 'xb' (create only); for text "
+            f"wrap the result in io.TextIOWrapper"
+        )
+    return mode[0]
+
+
+def put_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of a put without those that were not given."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,90 @@
+"""A listing that processes of one host share, and how it travels between them.
+
+Forked processes inherit it. A process that :mod:`multiprocessing` spawns receives the descriptor of
+the memory file. Any other pickle holds a way to find it through ``/proc`` while this process lives,
+and else what is needed to make it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from multiprocessing import context, reduction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class SharedListing:
+    """Objects by number.
+
+    Parameters
+    ----------
+    native : _native.Listing
+        The listing itself.
+    prefix : str, optional
+        What was listed, when it was a prefix: another host lists it again.
+    """
+
+    def __init__(self, native: _native.Listing, prefix: str | None) -> None:
+        self.native = native
+        self.prefix = prefix
+
+    @classmethod
+    def of_prefix(cls, client: _native.Client, prefix: str) -> Self:
+        """Lists a prefix, in parallel where the service allows it.
+
+        Zero-byte objects whose key ends in a slash are folder markers, and left out.
+        """
+        return cls(_native.Listing.build(client, prefix, True), prefix)
+
+    @classmethod
+    def of_uris(cls, uris: Iterable[str]) -> Self:
+        """Takes the addresses as they are; nothing is asked of the service."""
+        return cls(_native.Listing.from_uris(uris), None)
+
+    def pack(self) -> tuple[Any, ...]:
+        """What `unpack` makes the listing from, in the process that unpickles it."""
+        if context.get_spawning_popen() is not None:
+            return ("descriptor", reduction.DupFd(self.native.fd), self.prefix)
+        # A large listing by its bytes only where it cannot be listed again.
+        data = self.native.to_bytes() if self.prefix is None else None
+        return ("elsewhere", os.getpid(), self.native.fd, self.native.id, self.prefix, data)
+
+    @classmethod
+    def unpack(cls, packed: tuple[Any, ...], connect: Callable[[], _native.Client]) -> Self:
+        """The other side of `pack`; connects only where it has to list again."""
+        if packed[0] == "descriptor":
+            _, descriptor, prefix = packed
+            fd = descriptor.detach()
+            try:
+                return cls(_native.Listing.from_descriptor(fd), prefix)
+            finally:
+                os.close(fd)
+        _, process, fd, identity, prefix, data = packed
+        shared = _from_process(process, fd, identity)
+        if shared is not None:
+            return cls(shared, prefix)
+        if data is not None:
+            return cls(_native.Listing.from_bytes(data), None)
+        return cls.of_prefix(connect(), prefix)
+
+
+def _from_process(process: int, fd: int, identity: str) -> _native.Listing | None:
+    """The listing that a living process of this host holds under this descriptor."""
+    try:
+        own = os.open(Path("/proc") / str(process) / "fd" / str(fd), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        found = _native.Listing.from_descriptor(own)
+    except (InvalidArgument, OSError):
+        return None
+    finally:
+        os.close(own)
+    return found if found.id == identity else None

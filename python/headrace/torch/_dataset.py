@@ -1,0 +1,265 @@
+"""The map-style data set: objects by number."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import torch.utils.data
+
+from .. import _native
+from .._client import Client
+from .._config import MIB, ClientConfig
+from .._errors import InvalidArgument
+from .._io import ObjectReader
+from .._listing import SharedListing
+from ._ahead import Announced, AnnouncedBatch
+from ._reader import MemoryReader, ReaderKind, S3Reader, S3ReaderConstructor, StreamReader
+
+# Objects above this are not fetched whole but read as a stream, so that a batch of them fits.
+LARGEST_WHOLE = 32 * MIB
+
+
+def identity(reader: S3Reader) -> S3Reader:
+    """Returns its argument: the transform of a data set that was given none."""
+    return reader
+
+
+class BucketAndKey(Protocol):
+    """What `get_dataset_objects` yields."""
+
+    @property
+    def bucket(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+
+class S3MapDataset(torch.utils.data.Dataset[Any]):
+    """Objects by number, each through a transform; fetches batches at once.
+
+    `headrace.torch.DataLoader` also announces batches ahead. The listing is made once, here; the
+    workers share it.
+
+    Parameters
+    ----------
+    region : str, optional
+        Of the bucket. Default: as the AWS tools find it.
+    get_dataset_objects : callable
+        From a :class:`headrace.Client` to the objects, each with `bucket` and `key`. Most callers
+        want :meth:`from_prefix` or :meth:`from_objects`.
+    endpoint : str, optional
+        Of an S3-compatible server.
+    transform : callable
+        From an :class:`S3Reader` to a sample. Default: the reader itself.
+    s3client_config : S3ClientConfig, optional
+        Everything else about the client.
+    reader_constructor : ReaderKind, optional
+        One of :class:`S3ReaderConstructor`'s. Default: whole objects, above 32 MiB streams.
+    """
+
+    def __init__(
+        self,
+        region: str | None,
+        get_dataset_objects: Callable[[Client], Iterable[BucketAndKey]],
+        endpoint: str | None = None,
+        transform: Callable[[S3Reader], Any] = identity,
+        s3client_config: ClientConfig | None = None,
+        reader_constructor: ReaderKind | None = None,
+    ) -> None:
+        self._setup(region, endpoint, transform, s3client_config, reader_constructor)
+        client = Client(region=region, endpoint_url=endpoint, config=s3client_config)
+        self._listing = SharedListing.of_uris(
+            f"s3://{item.bucket}/{item.key}" for item in get_dataset_objects(client)
+        )
+
+    def _setup(
+        self,
+        region: str | None,
+        endpoint: str | None,
+        transform: Callable[[S3Reader], Any],
+        config: ClientConfig | None,
+        kind: ReaderKind | None,
+    ) -> None:
+        if kind is not None and not isinstance(kind, ReaderKind):
+            raise InvalidArgument(
+                f"reader_constructor {kind!r}: it has to be one of S3ReaderConstructor's"
+            )
+        self._region = region
+        self._endpoint = endpoint
+        self._transform = transform
+        self._config = config or ClientConfig()
+        self._kind = kind or S3ReaderConstructor.default()
+        self._memory = 0
+        self._process = 0
+        self._client: _native.Client
+        self._announced: Announced
+
+    @classmethod
+    def from_prefix(
+        cls,
+        s3_uri: str,
+        *,
+        region: str | None = None,
+        endpoint: str | None = None,
+        transform: Callable[[S3Reader], Any] = identity,
+        s3client_config: ClientConfig | None = None,
+        reader_constructor: ReaderKind | None = None,
+    ) -> S3MapDataset:
+        """All objects whose address begins with `s3_uri`, by key; folder markers are left out."""
+        dataset = cls.__new__(cls)
+        dataset._setup(region, endpoint, transform, s3client_config, reader_constructor)
+        dataset._listing = SharedListing.of_prefix(dataset._connect(), s3_uri)
+        return dataset
+
+    @classmethod
+    def from_objects(
+        cls,
+        object_uris: str | Iterable[str],
+        *,
+        region: str | None = None,
+        endpoint: str | None = None,
+        transform: Callable[[S3Reader], Any] = identity,
+        s3client_config: ClientConfig | None = None,
+        reader_constructor: ReaderKind | None = None,
+    ) -> S3MapDataset:
+        """These objects, in this order; whether they are there shows when they are read."""
+        dataset = cls.__new__(cls)
+        dataset._setup(region, endpoint, transform, s3client_config, reader_constructor)
+        uris = [object_uris] if isinstance(object_uris, str) else object_uris
+        dataset._listing = SharedListing.of_uris(uris)
+        return dataset
+
+    @property
+    def region(self) -> str | None:
+        return self._region
+
+    @property
+    def endpoint(self) -> str | None:
+        return self._endpoint
+
+    def __len__(self) -> int:
+        return len(self._listing.native)
+
+    def __getitem__(self, index: int) -> Any:
+        index = self._place(index)
+        if self._streams(index):
+            return self._transform(self._stream(index))
+        client = self._connect()
+        claim = self._announced.claim(index)
+        data = (
+            self._announced.take(claim)
+            if claim is not None
+            else self._listing.native.get(client, index)
+        )
+        return self._transform(MemoryReader(data))
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """The samples of a batch, fetched at once and transformed in order."""
+        client = self._connect()
+        places = [self._place(index) for index in indices]
+        claims = {}
+        missing = []
+        for position, index in enumerate(places):
+            if self._streams(index):
+                continue
+            claim = self._announced.claim(index)
+            if claim is None:
+                missing.append(index)
+            else:
+                claims[position] = claim
+        batch = (
+            AnnouncedBatch(self._listing.native.get_many(client, missing, False), len(missing))
+            if missing
+            else None
+        )
+        samples = []
+        fetched = 0
+        for position, index in enumerate(places):
+            reader: S3Reader
+            if self._streams(index):
+                reader = self._stream(index)
+            elif position in claims:
+                reader = MemoryReader(self._announced.take(claims[position]))
+            else:
+                assert batch is not None
+                reader = MemoryReader(batch.result(fetched))
+                fetched += 1
+            samples.append(self._transform(reader))
+        return samples
+
+    def prefetch(self, indices: Iterable[int]) -> AnnouncedBatch:
+        """Starts fetching what will be needed soon, and returns at once.
+
+        It is bounded by the look-ahead's share of the memory budget; announcements that nobody
+        claims are dropped by later ones. What is returned can drop this one.
+        """
+        client = self._connect()
+        wanted = [index for index in map(self._place, indices) if not self._streams(index)]
+        return self._announced.add(self._listing.native.get_many(client, wanted, True), wanted)
+
+    def _place(self, index: int) -> int:
+        count = len(self._listing.native)
+        place = operator.index(index)
+        if not -count <= place < count:
+            raise IndexError(f"index {place} of a data set of {count} objects")
+        return place % count
+
+    def _streams(self, index: int) -> bool:
+        """Whether this object is read as a stream."""
+        if self._kind.name != "sequential":
+            return True
+        listing = self._listing.native
+        if listing.largest <= LARGEST_WHOLE:
+            return False
+        return (listing.size_of(index) or 0) > LARGEST_WHOLE
+
+    def _stream(self, index: int) -> S3Reader:
+        uri, size, etag = self._listing.native[index]
+        return StreamReader(
+            ObjectReader(
+                self._connect(), uri, size=size, etag=etag, sequential=self._kind.read_ahead
+            )
+        )
+
+    def _connect(self) -> _native.Client:
+        """This process's client. A worker's takes its part of the memory."""
+        if self._process != os.getpid():
+            options = self._config.native()
+            given = {"region": self._region, "endpoint_url": self._endpoint}
+            options.update({name: value for name, value in given.items() if value is not None})
+            worker = torch.utils.data.get_worker_info()
+            if worker is not None and self._memory and "memory_limit" not in options:
+                least = max(64 * MIB, 8 * self._config.part_size)
+                options["memory_limit"] = max(least, self._memory // worker.num_workers)
+            self._client = _native.Client(options)
+            self._announced = Announced()
+            self._process = os.getpid()
+            if worker is None:
+                self._memory = memory_limit(self._client)
+        return self._client
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_client", "_announced", "_listing"):
+            state.pop(name, None)
+        state["_process"] = 0
+        state["_packed"] = self._listing.pack()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state.pop("_packed")
+        self.__dict__.update(state)
+        self._listing = SharedListing.unpack(packed, self._connect)
+
+
+def memory_limit(client: _native.Client) -> int:
+    """Bytes that a client resolved as its whole budget."""
+    return int(
+        sum(
+            value
+            for name, value in client.metrics().items()
+            if name.startswith("headrace_budget_limit_bytes")
+        )
+    )

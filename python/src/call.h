@@ -1,0 +1,70 @@
+// The rules of a call from Python into the engine: text, errors, the GIL and signals.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headrace/interrupt.h"
+#include "headrace/status.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+// Keys are opaque bytes: Python sees them as str with surrogate escapes, as file names are seen.
+std::string ToBytes(nb::handle text);
+nb::object ToText(std::string_view bytes);
+
+// Sets the Python exception that stands for `status` and throws it. REQUIRES: the GIL, an error.
+[[noreturn]] void Raise(const Status& status);
+// The exception object alone, for those that are returned.
+nb::object ToException(const Status& status);
+
+inline void Check(const Status& status) {
+  if (!status.ok()) Raise(status);
+}
+
+template <typename T>
+T Unwrap(Result<T> result) {
+  if (!result.ok()) Raise(result.status());
+  return std::move(result).value();
+}
+
+// Runs signal handlers, e.g. Ctrl-C's; true when one of them raised.
+bool SignalRaised();
+
+// Runs `f`, which may block, without the GIL. Signals are handled meanwhile: when a handler raises,
+// `f`'s waits end and its exception goes to the caller instead of the result.
+template <typename F>
+auto Blocking(F f) {
+  auto result = [&] {
+    const nb::gil_scoped_release release;
+    // A signal handler may call us again: the outer check goes on serving.
+    std::optional<ScopedInterruptCheck> check;
+    if (ScopedInterruptCheck::Current() == nullptr) check.emplace(&SignalRaised);
+    return f();
+  }();
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return result;
+}
+
+// A buffer that Python owns, held while the engine reads or writes it.
+class HeldBuffer {
+ public:
+  // Throws Python's TypeError or BufferError when `object` gives no contiguous buffer of the kind.
+  HeldBuffer(nb::handle object, bool writable);
+  HeldBuffer(const HeldBuffer&) = delete;
+  HeldBuffer& operator=(const HeldBuffer&) = delete;
+  ~HeldBuffer() { PyBuffer_Release(&view_); }
+
+  std::byte* data() const { return static_cast<std::byte*>(view_.buf); }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+
+ private:
+  Py_buffer view_;
+};
+
+}  // namespace headrace::python
