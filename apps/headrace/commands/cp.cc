@@ -214,7 +214,7 @@ void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
                  "uploads above this are multipart, such as 64MiB")
       ->group(parts);
   cp->add_option("--expected-size", arguments->expected_size,
-                 "about how much standard input will bring, such as 200GiB")
+                 "what standard input will bring at most, such as 200GiB")
       ->group(parts);
 
   AddClientOptions(*cp, &arguments->common);

@@ -34,7 +34,8 @@ class TransferPool {
   const std::size_t max_threads_;
   const std::stop_token stop_;
   std::mutex mu_;
-  std::condition_variable_any changed_;
+  std::condition_variable_any work_;  // a task came, or the end: wakes one thread
+  std::condition_variable_any room_;  // a task was taken: wakes the submitter
   std::deque<Task> queue_;            // guarded by mu_
   std::size_t idle_ = 0;              // guarded by mu_
   bool closed_ = false;               // guarded by mu_
