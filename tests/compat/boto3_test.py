@@ -308,6 +308,9 @@ def test_copy_directives_and_conditions(s3: Any, bucket: str) -> None:
         CopySourceIfMatch=etag,
     )
     assert s3.head_object(Bucket=bucket, Key="replaced")["Metadata"] == {"b": "2"}
+    s3.copy_object(Bucket=bucket, Key="kept", CopySource=source, ServerSideEncryption="AES256")
+    kept = s3.head_object(Bucket=bucket, Key="kept")
+    assert (kept["Metadata"], kept["ServerSideEncryption"]) == ({"a": "1"}, "AES256")
     with pytest.raises(ClientError) as error:
         s3.copy_object(Bucket=bucket, Key="x", CopySource=source, CopySourceIfMatch='"other"')
     assert code_of(error) == "PreconditionFailed"
