@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMaxSend = 1 << 20;     // bytes of one system call
 constexpr std::uint64_t kMaxPerTurn = 4 << 20;  // bytes before others have their turn
-constexpr std::size_t kInlineBody = 64 << 10;  // sent in one piece with the head
+constexpr std::size_t kInlineBody = 64 << 10;   // sent in one piece with the head
 // A body up to this size is sent in one piece when its last byte is due: the end of the response is
 // timed right, and a small object costs one timer rather than several.
 constexpr std::uint64_t kWholeBody = 256 << 10;
