@@ -3,6 +3,10 @@
 :class:`Client` reads and writes objects; :mod:`headrace.torch` has the data sets and the loader.
 """
 
+import atexit
+import time
+
+from . import _native
 from ._client import Client, ObjectInfo
 from ._config import ClientConfig
 from ._errors import (
@@ -22,6 +26,16 @@ from ._io import ObjectReader, ObjectWriter
 from ._native import Data, version
 
 __version__ = version()
+
+
+def _at_exit() -> None:
+    # Daemon threads that wait in the engine must not meet an interpreter that is half gone. Those
+    # that are just coming back get a moment to do so.
+    _native.interpreter_ends()
+    time.sleep(0.001)
+
+
+atexit.register(_at_exit)
 
 __all__ = [
     "AccessDenied",

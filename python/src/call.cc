@@ -1,5 +1,9 @@
 #include "call.h"
 
+#include <atomic>
+#include <thread>
+#include <unistd.h>
+
 namespace headrace::python {
 
 std::string ToBytes(nb::handle text) {
@@ -38,7 +42,32 @@ void Raise(const Status& status) {
   throw nb::python_error();
 }
 
-bool SignalRaised() {
+namespace {
+
+// Set once, when the interpreter ends. Atomic because threads without the GIL read it.
+std::atomic<bool> ends{false};
+std::thread::id ending_thread;
+
+bool MayEnter() {
+  return !ends.load(std::memory_order_acquire) || std::this_thread::get_id() == ending_thread;
+}
+
+}  // namespace
+
+void InterpreterEnds() {
+  ending_thread = std::this_thread::get_id();
+  ends.store(true, std::memory_order_release);
+}
+
+PyThreadState* LeaveInterpreter() { return PyEval_SaveThread(); }
+
+void EnterInterpreter(PyThreadState* state) {
+  while (!MayEnter()) pause();
+  PyEval_RestoreThread(state);
+}
+
+bool Interrupted() {
+  if (!MayEnter()) return true;
   const nb::gil_scoped_acquire acquire;
   return PyErr_CheckSignals() != 0;
 }

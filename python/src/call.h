@@ -33,20 +33,28 @@ T Unwrap(Result<T> result) {
   return std::move(result).value();
 }
 
-// Runs signal handlers, e.g. Ctrl-C's; true when one of them raised.
-bool SignalRaised();
+// Runs signal handlers, e.g. Ctrl-C's; true when one of them raised, or the interpreter ends.
+bool Interrupted();
+
+// Takes the GIL again after a wait. A daemon thread that comes here while the interpreter ends
+// stays here: Python would end it by pthread_exit, which may not pass through C++ frames.
+PyThreadState* LeaveInterpreter();
+void EnterInterpreter(PyThreadState* state);
+// From an atexit handler: no thread but this one takes the GIL any more.
+void InterpreterEnds();
 
 // Runs `f`, which may block, without the GIL. Signals are handled meanwhile: when a handler raises,
 // `f`'s waits end and its exception goes to the caller instead of the result.
 template <typename F>
 auto Blocking(F f) {
+  PyThreadState* const state = LeaveInterpreter();
   auto result = [&] {
-    const nb::gil_scoped_release release;
     // A signal handler may call us again: the outer check goes on serving.
     std::optional<ScopedInterruptCheck> check;
-    if (ScopedInterruptCheck::Current() == nullptr) check.emplace(&SignalRaised);
+    if (ScopedInterruptCheck::Current() == nullptr) check.emplace(&Interrupted);
     return f();
   }();
+  EnterInterpreter(state);
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   return result;
 }

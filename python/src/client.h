@@ -63,8 +63,10 @@ template <typename T>
 void Held<T>::Release() {
   if (held_ == nullptr && client_ == nullptr) return;
   if (owner_ != CurrentProcess()) {
+    // Kept for ever. Closing the inherited descriptors is for the ClientHandle, and only once:
+    // their numbers may belong to others by now.
     static_cast<void>(held_.release());
-    Client::AbandonAfterFork(client_);
+    static_cast<void>(new std::shared_ptr<Client>(std::move(client_)));
     return;
   }
   // Cancelling may wait for a loop thread, and the last client joins them.

@@ -9,7 +9,7 @@
 namespace headrace::devserver {
 namespace {
 
-constexpr std::size_t kMaxLine = 16 * 1024;
+constexpr std::size_t kMaxLine = 16 << 10;
 
 Status Broken(std::string_view what) { return S3Error("InvalidRequest", what); }
 

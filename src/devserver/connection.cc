@@ -12,8 +12,8 @@
 namespace headrace::devserver {
 namespace {
 
-constexpr std::size_t kHeadRead = 16 * 1024;
-constexpr double kBurstBytes = 64 * 1024;  // what a paced body may be ahead of its rate
+constexpr std::size_t kHeadRead = 16 << 10;
+constexpr double kBurstBytes = 64 << 10;  // what a paced body may be ahead of its rate
 
 bool IsLoopback(int fd) {
   sockaddr_storage address{};

@@ -13,8 +13,10 @@ namespace {
 
 constexpr std::uint64_t kMaxSend = 1 << 20;     // bytes of one system call
 constexpr std::uint64_t kMaxPerTurn = 4 << 20;  // bytes before others have their turn
-constexpr std::size_t kInlineBody = 64 * 1024;  // sent in one piece with the head
-constexpr double kBurstBytes = 64 * 1024;
+constexpr std::size_t kInlineBody = 64 << 10;   // sent in one piece with the head
+// A body up to this size is sent in one piece when its last byte is due: the end of the response is
+// timed right, and a small object costs one timer rather than several.
+constexpr std::uint64_t kWholeBody = 256 << 10;
 
 bool HasNoBody(std::string_view method, int status) {
   return method == "HEAD" || status == 204 || status == 304;
@@ -37,6 +39,14 @@ void Connection::ScheduleResponse() {
       delay += std::chrono::milliseconds(fault_->ms);
     }
     ApplyFaultToResponse();
+  }
+  const std::uint64_t size =
+      HasNoBody(x_.head.method(), x_.response.status) ? 0 : x_.response.content_length;
+  const double model_rate = context_.model.options().bytes_per_second;
+  if (model_rate > 0 && shaping_.bytes_per_second == model_rate && size <= kWholeBody) {
+    shaping_.bytes_per_second = 0;
+    delay += std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(size) / model_rate * 1e9));
   }
   state_ = State::kDelay;
   wait_until_ = TimePoint();
@@ -150,13 +160,12 @@ std::uint64_t Connection::SendableUpTo() {
   if (shaping_.stall_at) upto = std::min(upto, *shaping_.stall_at);
   const double rate = shaping_.bytes_per_second;
   if (rate > 0 && body_sent_ < upto) {
-    const double burst = std::min(kBurstBytes, rate / 100);
     const double seconds = std::chrono::duration<double>(loop_.now() - body_began_).count();
-    const double allowed = std::floor(burst + rate * seconds);
+    const double allowed = std::floor(rate * seconds);
     if (allowed < static_cast<double>(upto)) {
       // Wake when a sensible piece, or the rest, may go.
       double piece = std::min(static_cast<double>(upto - body_sent_), std::max(1.0, rate / 500));
-      double due = (static_cast<double>(body_sent_) + piece - burst) / rate;
+      double due = (static_cast<double>(body_sent_) + piece) / rate;
       if (allowed < static_cast<double>(body_sent_) + 1) {
         wait_until_ =
             body_began_ + std::chrono::nanoseconds(static_cast<std::int64_t>(due * 1e9) + 1);

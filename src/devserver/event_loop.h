@@ -43,7 +43,7 @@ class EventLoop {
   void SetTimer(Connection& connection, TimePoint when);
   void Defer(Connection& connection);  // drives it again on the next turn
   char* scratch() { return scratch_.get(); }
-  static constexpr std::size_t kScratchBytes = 256 * 1024;
+  static constexpr std::size_t kScratchBytes = 256 << 10;
   std::string_view DateHeader();  // "Date: …\r\n", of this second
   std::string NextRequestId();
 

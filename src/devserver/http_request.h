@@ -13,7 +13,7 @@
 
 namespace headrace::devserver {
 
-inline constexpr std::size_t kMaxHeadBytes = 64 * 1024;
+inline constexpr std::size_t kMaxHeadBytes = 64 << 10;
 
 // All views point into `raw`, so a head is moved as a whole and never copied.
 class RequestHead {

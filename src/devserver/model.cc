@@ -8,6 +8,7 @@ namespace headrace::devserver {
 namespace {
 
 constexpr double kBurstSeconds = 0.25;
+constexpr std::size_t kMaxPrefixes = 100'000;  // remembered; beyond it all start anew
 
 }  // namespace
 
@@ -57,6 +58,7 @@ bool Model::Admit(Operation op, std::string_view bucket, std::string_view key, T
 
   const double burst = std::max(1.0, rate * kBurstSeconds);
   std::lock_guard lock(mutex_);
+  if (buckets_.size() >= kMaxPrefixes) buckets_.clear();
   auto [found, fresh] = buckets_.try_emplace(std::move(name));
   TokenBucket& tokens = found->second;
   if (fresh) {

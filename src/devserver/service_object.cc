@@ -75,6 +75,10 @@ Status ResolvePart(const QueryParams& query, const ObjectMeta& meta, ByteRange* 
   return Status();
 }
 
+bool IsEncryption(std::string_view header) {
+  return header.starts_with("x-amz-server-side-encryption");
+}
+
 bool IsArchived(const ObjectMeta& meta) {
   return meta.storage_class == "GLACIER" || meta.storage_class == "DEEP_ARCHIVE";
 }
@@ -159,7 +163,7 @@ Status Service::PutObject(Exchange& x) {
   x.response.AddHeader("ETag", QuotedEtag(meta.etag));
   if (meta.checksum) AddChecksumHeaders(x.response, *meta.checksum);
   for (const auto& [name, value] : meta.headers) {
-    if (name.starts_with("x-amz-server-side-encryption")) x.response.AddHeader(name, value);
+    if (IsEncryption(name)) x.response.AddHeader(name, value);
   }
   return store_.Put(x.route.bucket, x.route.key, std::move(meta), condition);
 }
@@ -194,7 +198,11 @@ Status Service::CopyObject(Exchange& x) {
   ObjectMeta meta;
   RETURN_IF_ERROR(ReadStoredHeaders(x.head, &meta));
   if (!EqualsIgnoreCase(x.head.Header("x-amz-metadata-directive"), "replace")) {
-    meta.headers = source->headers;
+    // The source's, but for encryption, which is asked for anew.
+    std::erase_if(meta.headers, [](const auto& header) { return !IsEncryption(header.first); });
+    for (const auto& header : source->headers) {
+      if (!IsEncryption(header.first)) meta.headers.push_back(header);
+    }
   }
   if (!EqualsIgnoreCase(x.head.Header("x-amz-tagging-directive"), "replace")) {
     meta.tags = source->tags;

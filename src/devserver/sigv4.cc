@@ -14,7 +14,7 @@ namespace headrace::devserver {
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
-constexpr std::int64_t kMaxPresignedSeconds = 7 * 24 * 3600;
+constexpr std::int64_t kMaxPresignedSeconds = 604800;  // a week
 
 // Runs of spaces inside a value count as one.
 void AppendCollapsed(std::string& out, std::string_view value) {

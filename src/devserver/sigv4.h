@@ -52,7 +52,7 @@ class Authenticator {
     std::string access_key;
     std::string secret_key;
     std::string region;
-    std::int64_t max_skew_seconds = 15 * 60;
+    std::int64_t max_skew_seconds = 900;
   };
   explicit Authenticator(Options options);
 

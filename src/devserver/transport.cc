@@ -50,7 +50,7 @@ class TlsTransport final : public Transport {
   }
   IoResult WriteFile(int file, std::uint64_t offset, std::size_t size) override {
     // A write that must be repeated reads the same bytes again: data files never change.
-    std::array<char, 64 * 1024> buffer;
+    std::array<char, (64 << 10)> buffer;
     ssize_t n =
         pread(file, buffer.data(), std::min(size, buffer.size()), static_cast<off_t>(offset));
     if (n <= 0) return {IoState::kClosed, 0};

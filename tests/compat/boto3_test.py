@@ -14,7 +14,10 @@ from boto3.s3.transfer import TransferConfig
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from odd_keys import ODD_KEYS
+
+from compat.odd_keys import ODD_KEYS
+from compat.support import client_of
+from servers import EmbeddedServer
 
 MIB = 1 << 20
 
@@ -161,9 +164,7 @@ def test_write_conditions(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
-def test_checksums_are_verified_stored_and_returned(
-    s3: Any, bucket: str, algorithm: str
-) -> None:
+def test_checksums_are_verified_stored_and_returned(s3: Any, bucket: str, algorithm: str) -> None:
     name = f"Checksum{algorithm}"
     put = s3.put_object(Bucket=bucket, Key="k", Body=b"123456789", ChecksumAlgorithm=algorithm)
     got = s3.get_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
@@ -307,6 +308,9 @@ def test_copy_directives_and_conditions(s3: Any, bucket: str) -> None:
         CopySourceIfMatch=etag,
     )
     assert s3.head_object(Bucket=bucket, Key="replaced")["Metadata"] == {"b": "2"}
+    s3.copy_object(Bucket=bucket, Key="kept", CopySource=source, ServerSideEncryption="AES256")
+    kept = s3.head_object(Bucket=bucket, Key="kept")
+    assert (kept["Metadata"], kept["ServerSideEncryption"]) == ({"a": "1"}, "AES256")
     with pytest.raises(ClientError) as error:
         s3.copy_object(Bucket=bucket, Key="x", CopySource=source, CopySourceIfMatch='"other"')
     assert code_of(error) == "PreconditionFailed"
@@ -352,16 +356,14 @@ def test_batch_delete(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["s3v4", "s3"])
-def test_presigned_urls(server: Any, bucket: str, version: str) -> None:
-    s3 = server.client(config=Config(signature_version=version))
+def test_presigned_urls(server: EmbeddedServer, bucket: str, version: str) -> None:
+    s3 = client_of(server, config=Config(signature_version=version))
     where = {"Bucket": bucket, "Key": "a b+c/ü"}
     put = s3.generate_presigned_url("put_object", Params=where)
     request = urllib.request.Request(put, data=b"by url", method="PUT")
     request.add_header("Content-Type", "")
     urllib.request.urlopen(request)
-    get = s3.generate_presigned_url(
-        "get_object", Params=where | {"ResponseContentType": "text/x"}
-    )
+    get = s3.generate_presigned_url("get_object", Params=where | {"ResponseContentType": "text/x"})
     with urllib.request.urlopen(get) as answer:
         assert answer.read() == b"by url"
         assert answer.headers["Content-Type"] == "text/x"
@@ -394,24 +396,24 @@ def test_buckets(s3: Any, bucket: str) -> None:
     assert code_of(error) == "404"
 
 
-def test_who_may_not(server: Any, s3: Any, bucket: str) -> None:
+def test_who_may_not(server: EmbeddedServer, s3: Any, bucket: str) -> None:
     cases = [
-        (server.client(aws_secret_access_key="wrong"), "SignatureDoesNotMatch"),
-        (server.client(aws_access_key_id="nobody"), "InvalidAccessKeyId"),
-        (server.client(config=Config(signature_version=UNSIGNED)), "AccessDenied"),
+        (client_of(server, aws_secret_access_key="wrong"), "SignatureDoesNotMatch"),
+        (client_of(server, aws_access_key_id="nobody"), "InvalidAccessKeyId"),
+        (client_of(server, config=Config(signature_version=UNSIGNED)), "AccessDenied"),
     ]
     for client, expected in cases:
         with pytest.raises(ClientError) as error:
             client.list_objects_v2(Bucket=bucket)
         assert code_of(error) == expected
-    session = server.client(aws_session_token="any+token/=")
+    session = client_of(server, aws_session_token="any+token/=")
     assert session.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
-def test_an_anonymous_bucket_can_be_read_and_not_written(server: Any, s3: Any) -> None:
+def test_an_anonymous_bucket_can_be_read_and_not_written(server: EmbeddedServer, s3: Any) -> None:
     s3.create_bucket(Bucket="open-bucket")
     s3.put_object(Bucket="open-bucket", Key="k", Body=b"open")
-    anonymous = server.client(config=Config(signature_version=UNSIGNED))
+    anonymous = client_of(server, config=Config(signature_version=UNSIGNED))
     assert anonymous.get_object(Bucket="open-bucket", Key="k")["Body"].read() == b"open"
     assert anonymous.list_objects_v2(Bucket="open-bucket")["KeyCount"] == 1
     with pytest.raises(ClientError) as error:
@@ -419,8 +421,8 @@ def test_an_anonymous_bucket_can_be_read_and_not_written(server: Any, s3: Any) -
     assert code_of(error) == "AccessDenied"
 
 
-def test_the_wrong_region_is_named_with_the_right_one(server: Any, bucket: str) -> None:
-    wrong = server.client(region_name="eu-west-1")
+def test_the_wrong_region_is_named_with_the_right_one(server: EmbeddedServer, bucket: str) -> None:
+    wrong = client_of(server, region_name="eu-west-1")
     with pytest.raises(ClientError) as error:
         wrong.list_buckets()
     assert code_of(error) == "AuthorizationHeaderMalformed"

@@ -33,9 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_aws_copies_a_tree_there_and_back(
-    run: Any, s3: Any, tree: Path, tmp_path: Path
-) -> None:
+def test_aws_copies_a_tree_there_and_back(run: Any, s3: Any, tree: Path, tmp_path: Path) -> None:
     bucket = f"aws-cli-{os.getpid()}"
     run("aws", "s3", "mb", f"s3://{bucket}")
     run("aws", "s3", "cp", "--recursive", str(tree), f"s3://{bucket}/p/")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 
 import obstore
 from obstore.store import S3Store
 
-sys.path.insert(0, str(Path(__file__).parent))
-from odd_keys import ODD_KEYS
+from compat.odd_keys import ODD_KEYS
 
 # object_store normalises paths on its own side: these keys cannot be named through it.
 CARRIED = [

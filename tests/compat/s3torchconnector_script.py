@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import sys
+from typing import Any
 
 import torch
 from s3torchconnector import S3Checkpoint, S3IterableDataset, S3MapDataset
 from s3torchconnector._s3client import S3Client, S3ClientConfig
 
 bucket = sys.argv[1]
-where = {"region": "us-east-1", "endpoint": os.environ["AWS_ENDPOINT_URL"]}
+where: dict[str, Any] = {"region": "us-east-1", "endpoint": os.environ["AWS_ENDPOINT_URL"]}
 config = S3ClientConfig(force_path_style=True)
 
 client = S3Client(s3client_config=config, **where)
@@ -45,7 +46,8 @@ checkpoint = S3Checkpoint(s3client_config=config, **where)
 with checkpoint.writer(f"s3://{bucket}/model.pt") as writer:
     torch.save({"t": tensor}, writer)
 with checkpoint.reader(f"s3://{bucket}/model.pt") as reader:
-    assert torch.equal(torch.load(reader)["t"], tensor)
+    loaded: Any = torch.load(reader)  # type: ignore[arg-type, unused-ignore]
+    assert torch.equal(loaded["t"], tensor)
 
 client.copy_object(bucket, "model.pt", bucket, "copy of model.pt")
 assert client.head_object(bucket, "copy of model.pt").size > 40_000_000

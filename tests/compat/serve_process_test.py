@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from typing import Any
 import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
-from conftest import HEADRACE, Server
 
+from compat.support import client_of, stats_of
+from servers import EmbeddedServer
 
-def stats(server: Server) -> Any:
-    with urllib.request.urlopen(server.endpoint + "/_headrace/stats") as answer:
-        return json.load(answer)
+HEADRACE = EmbeddedServer.binary()
 
 
 def test_it_prints_one_line_and_ends_cleanly(tmp_path: Path) -> None:
@@ -65,17 +63,22 @@ def test_wrong_use_is_explained(
 
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_a_restart_keeps_everything(start: Callable[..., Server], kill: bool) -> None:
-    server = start("--access-key", "A", "--secret-key", "S")
-    s3 = server.client()
+def test_a_restart_keeps_everything(start: Callable[..., EmbeddedServer], kill: bool) -> None:
+    server = start()
+    s3 = client_of(server)
     s3.create_bucket(Bucket="bucket")
     body = os.urandom(200_000)
     s3.put_object(Bucket="bucket", Key="k \x01//ü", Body=body, Metadata={"a": "b"})
     upload = s3.create_multipart_upload(Bucket="bucket", Key="big")["UploadId"]
     part = s3.upload_part(Bucket="bucket", Key="big", UploadId=upload, PartNumber=1, Body=body)
-    server.stop(kill=kill)
+    assert server.process is not None
+    if kill:
+        server.process.kill()
+    else:
+        server.process.stop()
 
-    s3 = start("--access-key", "A", "--secret-key", "S").client()
+    server.start()
+    s3 = client_of(server)
     got = s3.get_object(Bucket="bucket", Key="k \x01//ü")
     assert (got["Body"].read(), got["Metadata"]) == (body, {"a": "b"})
     s3.complete_multipart_upload(
@@ -87,9 +90,13 @@ def test_a_restart_keeps_everything(start: Callable[..., Server], kill: bool) ->
     assert s3.get_object(Bucket="bucket", Key="big")["Body"].read() == body
 
 
-def test_a_kill_in_mid_upload_leaves_the_old_object(start: Callable[..., Server]) -> None:
+def data_files(server: EmbeddedServer) -> list[Path]:
+    return [path for path in (server.folder / "data" / "data").rglob("*") if path.is_file()]
+
+
+def test_a_kill_in_mid_upload_leaves_the_old_object(start: Callable[..., EmbeddedServer]) -> None:
     server = start()
-    s3 = server.client()
+    s3 = client_of(server)
     s3.create_bucket(Bucket="bucket")
     s3.put_object(Bucket="bucket", Key="k", Body=b"old")
     url = s3.generate_presigned_url("put_object", Params={"Bucket": "bucket", "Key": "k"})
@@ -98,24 +105,26 @@ def test_a_kill_in_mid_upload_leaves_the_old_object(start: Callable[..., Server]
         target = url.removeprefix(server.endpoint)
         head = f"PUT {target} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 2000000\r\n\r\n"
         half.sendall(head.encode() + b"n" * 1_000_000)
-        while stats(server)["bytes_received"] < 1_000_000:
+        while stats_of(server)["bytes_received"] < 1_000_000:
             pass
-        assert len(list((server.folder / "data").rglob("0*"))) >= 2
-        server.stop(kill=True)
+        assert len(data_files(server)) == 2
+        assert server.process is not None
+        server.process.kill()
 
-    again = start()
-    s3 = again.client()
+    server.start()
+    s3 = client_of(server)
     assert s3.get_object(Bucket="bucket", Key="k")["Body"].read() == b"old"
-    files = [path for path in (again.folder / "data").rglob("*") if path.is_file()]
-    assert len(files) == 1
+    assert len(data_files(server)) == 1
 
 
-def test_concurrent_writers_and_readers_see_whole_objects(server: Server, bucket: str) -> None:
+def test_concurrent_writers_and_readers_see_whole_objects(
+    server: EmbeddedServer, bucket: str
+) -> None:
     bodies = {bytes([letter]) * 300_000 for letter in b"abcdefgh"}
     failures: list[Any] = []
 
     def work(body: bytes) -> None:
-        s3 = server.client()
+        s3 = client_of(server)
         for _ in range(20):
             s3.put_object(Bucket=bucket, Key="shared", Body=body)
             got = s3.get_object(Bucket=bucket, Key="shared")["Body"].read()
@@ -130,7 +139,7 @@ def test_concurrent_writers_and_readers_see_whole_objects(server: Server, bucket
     assert failures == []
 
 
-def test_tls(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_tls(start: Callable[..., EmbeddedServer], tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run(
         [
@@ -144,7 +153,7 @@ def test_tls(start: Callable[..., Server], tmp_path: Path) -> None:
     )
     server = start("--tls-cert", str(certificate), "--tls-key", str(key))
     assert server.endpoint.startswith("https://")
-    s3 = server.client(verify=str(certificate))
+    s3 = client_of(server, verify=str(certificate))
     s3.create_bucket(Bucket="bucket")
     body = os.urandom(20 << 20)
     # Over TLS botocore sends aws-chunked bodies with a checksum in the trailer.
@@ -175,14 +184,14 @@ def virtual_bytes(bucket: str, key: str, size: int) -> bytes:
     return data[start % 8 : start % 8 + size]
 
 
-def test_virtual_listing(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_virtual_listing(start: Callable[..., EmbeddedServer], tmp_path: Path) -> None:
     listing = tmp_path / "keys.jsonl"
     lines: list[dict[str, Any]] = [
         {"bucket": "vbucket", "key": "odd \x01 ü", "size": 5},
         {"bucket": "vbucket", "prefix": "n/", "digits": 6, "count": 2500, "size": 1000},
     ]
     listing.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    s3 = start("--virtual", str(listing)).client()
+    s3 = client_of(start("--virtual", str(listing)))
     pages = list(s3.get_paginator("list_objects_v2").paginate(Bucket="vbucket"))
     keys = [entry["Key"] for page in pages for entry in page["Contents"]]
     assert keys == [*(f"n/{i:06}" for i in range(2500)), "odd \x01 ü"]
@@ -194,12 +203,12 @@ def test_virtual_listing(start: Callable[..., Server], tmp_path: Path) -> None:
         s3.put_object(Bucket="vbucket", Key="new", Body=b"")
 
 
-def test_a_fault_file(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_a_fault_file(start: Callable[..., EmbeddedServer], tmp_path: Path) -> None:
     rules = tmp_path / "faults.json"
     rules.write_text(json.dumps([{"operation": "HeadBucket", "do": "status", "status": 500}]))
     server = start("--faults", str(rules))
-    s3 = server.client()
+    s3 = client_of(server)
     s3.create_bucket(Bucket="bucket")
     with pytest.raises(ClientError):
         s3.head_bucket(Bucket="bucket")
-    assert stats(server)["faults"] == 1
+    assert stats_of(server)["faults"] == 1

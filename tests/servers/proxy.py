@@ -142,8 +142,10 @@ class _Handler(QuietHandler):
                 left -= len(data)
         if left == 0:
             self._hang_up(reset=bool(close and close.reset))
-        elif chunked:
+            return
+        if chunked:
             self.wfile.write(b"0\r\n\r\n")
+        answer.close()  # read1 leaves it open at its end, and the connection unfit for the next
 
     def _hang_up(self, reset: bool) -> None:
         if self._upstream is not None:

@@ -1,0 +1,1 @@
+"""Interleaved measurements of Headrace and its peers."""

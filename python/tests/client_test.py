@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import datetime
+import gc
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace
+from servers import EmbeddedServer
+
+ODD_KEYS = [
+    "a b",
+    "a+b",
+    "a%2Bb",
+    "100%25.txt",
+    "[foo]",
+    "m\u00e4ggi.png",
+    "ma\u0308ggi.png",
+    "x&y<z>",
+    "q?versionId=1#f",
+    "quote'\"s",
+    "d//a",
+    "/leading",
+    "trailing/",
+    "./a/../b",
+    "..",
+    "x\x01y",
+    "x\ry",
+    "k" * 1024,
+]
+
+
+def test_puts_and_gets(client: headrace.Client, bucket: str) -> None:
+    etag = client.put(f"{bucket}/key", b"some bytes")
+    data = client.get(f"{bucket}/key")
+    assert bytes(data) == b"some bytes"
+    assert (data.etag, data.size, len(data)) == (etag, 10, 10)
+    assert data.uri == f"{bucket}/key"
+    assert "10 bytes" in repr(data)
+
+
+def test_data_is_a_read_only_buffer_without_a_copy(client: headrace.Client, bucket: str) -> None:
+    body = os.urandom(1 << 20)
+    client.put(f"{bucket}/key", body)
+    data = client.get(f"{bucket}/key")
+    view = memoryview(data)
+    array = np.frombuffer(data, np.uint8)
+    other = np.frombuffer(view, np.uint8)
+    assert view.readonly and not array.flags.writeable
+    # Two views of the same memory: nothing was copied on the way.
+    assert np.shares_memory(array, other)
+    with pytest.raises(TypeError):
+        view[0] = 1
+    # The memory outlives everything it came from.
+    del data, client
+    gc.collect()
+    assert view.tobytes() == body
+    assert array.tobytes() == body
+
+
+def test_takes_any_contiguous_buffer(client: headrace.Client, bucket: str) -> None:
+    array = np.arange(1000, dtype=np.int32)
+    for name, data in {
+        "array": array,
+        "view": memoryview(array),
+        "bytearray": bytearray(b"x"),
+    }.items():
+        client.put(f"{bucket}/{name}", data)
+        assert bytes(client.get(f"{bucket}/{name}")) == bytes(memoryview(data).cast("B"))
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        client.put(f"{bucket}/key", array[::2])
+    with pytest.raises(TypeError):
+        client.put(f"{bucket}/key", "text")  # type: ignore[arg-type]
+
+
+def test_ranges(client: headrace.Client, bucket: str) -> None:
+    body = bytes(range(256))
+    client.put(f"{bucket}/key", body)
+    for start, stop in [(0, 1), (10, 20), (250, 300), (0, None), (255, None), (5, 5), (256, 300)]:
+        data = client.get(f"{bucket}/key", range=(start, stop))
+        assert bytes(data) == body[start:stop], (start, stop)
+        assert data.size == 256 or not len(data)
+    for bad in [(-1, 3), (5, 4)]:
+        with pytest.raises(headrace.InvalidArgument, match="start <= stop"):
+            client.get(f"{bucket}/key", range=bad)
+
+
+def test_an_empty_object_is_no_error(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/empty", b"")
+    data = client.get(f"{bucket}/empty")
+    assert bytes(data) == b"" and memoryview(data).nbytes == 0 and data.size == 0
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_keys_are_literal(client: headrace.Client, bucket: str, key: str) -> None:
+    client.put(f"{bucket}/{key}", key.encode())
+    client.put(f"{bucket}/other", b"other")
+    assert bytes(client.get(f"{bucket}/{key}")) == key.encode()
+    assert key in [info.key for info in client.list(f"{bucket}/")]
+    assert client.head(f"{bucket}/{key}").key == key
+    client.copy(f"{bucket}/{key}", f"{bucket}/copy")
+    assert bytes(client.get(f"{bucket}/copy")) == key.encode()
+    client.delete(f"{bucket}/{key}")
+    with pytest.raises(headrace.NotFound):
+        client.get(f"{bucket}/{key}")
+
+
+def test_head_and_list_agree(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/a/key", b"12345", content_type="text/plain", metadata={"colour": "blue"})
+    head = client.head(f"{bucket}/a/key")
+    (listed,) = client.list(f"{bucket}/a/")
+    assert (head.bucket, head.key, head.size) == (bucket[5:], "a/key", 5)
+    assert (listed.bucket, listed.key, listed.size, listed.etag) == (
+        head.bucket,
+        head.key,
+        head.size,
+        head.etag,
+    )
+    assert head.content_type == "text/plain"
+    assert head.metadata == {"colour": "blue"}
+    assert listed.storage_class == "STANDARD"
+    age = datetime.datetime.now(datetime.timezone.utc) - head.last_modified
+    assert abs(age) < datetime.timedelta(minutes=1)
+
+
+def test_lists_in_order_across_pages(client: headrace.Client, bucket: str) -> None:
+    keys = [f"{i:04}" for i in range(1500)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda key: client.put(f"{bucket}/{key}", b""), keys))
+    assert [info.key for info in client.list(f"{bucket}/")] == keys
+    assert [info.key for info in client.list(f"{bucket}/1")] == keys[1000:]
+    after = [info.key for info in client.list(f"{bucket}/", start_after="1489")]
+    assert after == keys[1490:]
+
+
+def test_lists_folders(client: headrace.Client, bucket: str) -> None:
+    for key in ["a/1", "a/2", "b/1", "c"]:
+        client.put(f"{bucket}/{key}", b"")
+    found = [(info.key, info.is_prefix) for info in client.list(f"{bucket}/", delimiter="/")]
+    assert found == [("a/", True), ("b/", True), ("c", False)]
+    with pytest.raises(headrace.InvalidArgument, match="delimiter"):
+        client.list(f"{bucket}/", delimiter="x")  # type: ignore[arg-type]
+
+
+def test_get_many_in_order_and_as_they_come(client: headrace.Client, bucket: str) -> None:
+    uris = [f"{bucket}/{i}" for i in range(300)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda uri: client.put(uri, uri.encode()), uris))
+    assert [bytes(data).decode() for data in client.get_many(uris)] == uris
+    loose = [bytes(data).decode() for data in client.get_many(uris, ordered=False)]
+    assert sorted(loose) == sorted(uris)
+    few = [data.uri for data in client.get_many(uris[:20], max_in_flight=2)]
+    assert few == uris[:20]
+    assert list(client.get_many([])) == []
+
+
+def test_get_many_reports_each_failure(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/there", b"x")
+    uris = [f"{bucket}/there", f"{bucket}/missing", "s3://", f"{bucket}/there"]
+    results = list(client.get_many(uris, on_error="return"))
+    assert [type(result).__name__ for result in results] == [
+        "Data",
+        "NotFound",
+        "InvalidArgument",
+        "Data",
+    ]
+    found = client.get_many(uris)
+    assert bytes(next(found)) == b"x"
+    with pytest.raises(headrace.NotFound) as caught:
+        next(found)
+    assert caught.value.key == "missing"
+    with pytest.raises(headrace.InvalidArgument, match="on_error"):
+        client.get_many(uris, on_error="ignore")  # type: ignore[call-overload]
+
+
+def test_dropping_get_many_cancels(client: headrace.Client, bucket: str) -> None:
+    for i in range(8):
+        client.put(f"{bucket}/{i}", b"x" * 100_000)
+    results = client.get_many([f"{bucket}/{i % 8}" for i in range(400)])
+    next(results)
+    del results
+    gc.collect()
+    assert used_budget(client) == 0
+
+
+def used_budget(client: headrace.Client) -> float:
+    return sum(value for name, value in client.metrics().items() if "budget_used_bytes" in name)
+
+
+def test_results_that_are_kept_do_not_hold_the_budget(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", b"x" * 1_000_000)
+    kept = [client.get(f"{bucket}/key") for _ in range(20)]
+    assert used_budget(client) == 0
+    assert len(kept) == 20
+
+
+def test_what_is_not_there(client: headrace.Client, bucket: str) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        client.get(f"{bucket}/nothing")
+    error = caught.value
+    assert isinstance(error, headrace.NotFound)
+    assert (error.http_status, error.s3_code, error.key) == (404, "NoSuchKey", "nothing")
+    assert error.request_id and error.attempts == 1
+    with pytest.raises(headrace.NotFound):
+        client.head("s3://no-such-bucket-here/key")
+    with pytest.raises(headrace.NotFound):
+        list(client.list("s3://no-such-bucket-here/"))
+    client.delete(f"{bucket}/nothing")
+
+
+def test_if_match_and_create_only(client: headrace.Client, bucket: str) -> None:
+    old = client.put(f"{bucket}/key", b"old")
+    client.put(f"{bucket}/key", b"new")
+    with pytest.raises(headrace.ObjectChanged):
+        client.get(f"{bucket}/key", if_match=old)
+    with pytest.raises(headrace.AlreadyExists):
+        client.put(f"{bucket}/key", b"again", if_none_match=True)
+    assert bytes(client.get(f"{bucket}/key", verify=True)) == b"new"
+
+
+def test_deletes_many(client: headrace.Client, bucket: str) -> None:
+    uris = [f"{bucket}/{i}" for i in range(50)]
+    for uri in uris:
+        client.put(uri, b"x")
+    client.delete(uris)
+    assert list(client.list(f"{bucket}/")) == []
+    with pytest.raises(headrace.Error):
+        client.delete(["s3://", f"{bucket}/x"])
+
+
+@pytest.mark.parametrize("uri", ["", "s3://", "http://x/y", "s3:///key"])
+def test_malformed_addresses_are_refused(client: headrace.Client, uri: str) -> None:
+    with pytest.raises(headrace.InvalidArgument):
+        client.get(uri)
+    with pytest.raises(TypeError):
+        client.get(None)  # type: ignore[arg-type]
+
+
+def test_contradicting_settings_are_refused() -> None:
+    with pytest.raises(headrace.InvalidArgument, match="requester_pays"):
+        headrace.ClientConfig(unsigned=True, requester_pays=True)
+    with pytest.raises(headrace.InvalidArgument, match="part_size"):
+        headrace.Client(config=headrace.ClientConfig(part_size=1))
+    with pytest.raises(TypeError, match="part_size cannot be"):
+        headrace.Client(config=headrace.ClientConfig(part_size="8MiB"))  # type: ignore[arg-type]
+    with pytest.raises(headrace.Error):
+        headrace.Client(endpoint_url="not a url").get("s3://bucket/key")
+
+
+def test_a_config_never_shows_its_secrets() -> None:
+    config = headrace.ClientConfig(
+        access_key_id="AKID", secret_access_key="hidden", session_token="hidden", part_size=1 << 23
+    )
+    assert "hidden" not in repr(config)
+    assert "AKID" in repr(config)
+
+
+def test_nobody_listens_there() -> None:
+    client = headrace.Client(
+        endpoint_url="http://127.0.0.1:9",
+        config=headrace.ClientConfig(max_attempts=2, progress_timeout=5),
+    )
+    with pytest.raises(ConnectionError) as caught:
+        client.get("s3://bucket/key")
+    assert isinstance(caught.value, headrace.Unreachable)
+    assert caught.value.attempts == 2
+
+
+def test_wrong_credentials(server: EmbeddedServer, bucket: str) -> None:
+    config = headrace.ClientConfig(access_key_id=server.access_key, secret_access_key="wrong")
+    with pytest.raises(PermissionError, match="SignatureDoesNotMatch"):
+        headrace.Client(config=config).get(f"{bucket}/key")
+
+
+def test_many_threads_share_a_client(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", b"x" * 1000)
+    with ThreadPoolExecutor(32) as pool:
+        sizes = list(pool.map(lambda _: len(client.get(f"{bucket}/key")), range(500)))
+    assert sizes == [1000] * 500
+
+
+def test_pickles(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", b"x")
+    again = pickle.loads(pickle.dumps(client))
+    assert bytes(again.get(f"{bucket}/key")) == b"x"
+
+
+def test_local_files_and_memory(client: headrace.Client, tmp_path: Path) -> None:
+    client.create_bucket("memory://here")
+    for base in (str(tmp_path), f"file://{tmp_path}", "memory://here"):
+        client.put(f"{base}/a/key", b"local")
+        assert bytes(client.get(f"{base}/a/key")) == b"local"
+        assert len(list(client.list(f"{base}/a/"))) == 1
+    assert (tmp_path / "a" / "key").read_bytes() == b"local"
+
+
+def test_metrics_count_requests(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", b"x" * 100)
+    before = client.metrics()['headrace_requests_total{operation="get"}']
+    client.get(f"{bucket}/key")
+    assert client.metrics()['headrace_requests_total{operation="get"}'] == before + 1
+    assert "# TYPE headrace_requests_total counter" in client.prometheus_text()

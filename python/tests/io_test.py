@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import gc
+import io
+import os
+import tarfile
+from typing import Any
+
+import boto3
+import pytest
+
+import headrace
+from servers import EmbeddedServer
+
+PART = headrace.ClientConfig().part_size
+BODY = os.urandom(3 * PART + 17)
+
+
+@pytest.fixture
+def uploads(server: EmbeddedServer, bucket: str) -> Any:
+    """A function that gives the keys of the bucket's open multipart uploads."""
+    s3 = boto3.client("s3", endpoint_url=server.endpoint)
+
+    def open_uploads() -> list[str]:
+        answer = s3.list_multipart_uploads(Bucket=bucket[5:])
+        return [upload["Key"] for upload in answer.get("Uploads", [])]
+
+    return open_uploads
+
+
+class TestReader:
+    @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART + 17])
+    def test_reads_every_size_in_every_way(
+        self, client: headrace.Client, bucket: str, size: int
+    ) -> None:
+        body = BODY[:size]
+        client.put(f"{bucket}/key", body)
+        with client.open(f"{bucket}/key") as reader:
+            assert reader.read() == body
+            assert reader.read() == b"" and reader.read(1) == b"" and reader.read(0) == b""
+            assert reader.seek(0, os.SEEK_END) == size == reader.tell() == reader.size
+            assert reader.seek(0) == 0
+            target = bytearray(size + 10)
+            assert reader.readinto(target) == size
+            assert target[:size] == body
+            assert reader.readinto(target) == 0
+            assert reader.readinto(bytearray(0)) == 0
+            reader.seek(size + 5)
+            assert reader.read(5) == b"" and reader.tell() == size + 5
+            reader.seek(-min(size, 3), os.SEEK_END)
+            assert reader.read(10) == body[size - min(size, 3) :]
+            reader.seek(0)
+            assert reader.read(None) == body
+            assert b"".join(iter(lambda: reader.read1(), b"")) == b""
+
+    def test_seeks_as_files_do(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", BODY)
+        reader = client.open(f"{bucket}/key")
+        generator = __import__("random").Random(1)
+        for _ in range(50):
+            place, count = generator.randrange(len(BODY)), generator.randrange(200_000)
+            assert reader.seek(place) == place
+            assert reader.read(count) == BODY[place : place + count]
+            assert reader.tell() == min(place + count, len(BODY))
+        reader.seek(10)
+        assert reader.seek(5, os.SEEK_CUR) == 15
+        with pytest.raises(ValueError, match="negative"):
+            reader.seek(-16, os.SEEK_CUR)
+        with pytest.raises(ValueError, match="whence"):
+            reader.seek(0, 9)
+        assert reader.tell() == 15
+
+    def test_is_a_proper_io_object(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", "zwölf\nlines\n".encode())
+        reader = client.open(f"{bucket}/key")
+        assert isinstance(reader, io.BufferedIOBase)
+        assert reader.readable() and reader.seekable() and not reader.writable()
+        assert reader.name == f"{bucket}/key"
+        assert list(io.TextIOWrapper(reader, "utf-8")) == ["zwölf\n", "lines\n"]
+        with pytest.raises(OSError):
+            reader.fileno()
+        reader.close()
+        reader.close()
+        with pytest.raises(ValueError, match="closed"):
+            reader.read()
+
+    def test_tarfile_reads_through_it(self, client: headrace.Client, bucket: str) -> None:
+        with (
+            client.open(f"{bucket}/a.tar", "wb") as writer,
+            tarfile.open(fileobj=writer, mode="w|") as tar,
+        ):
+            for number in range(20):
+                info = tarfile.TarInfo(f"{number}.bin")
+                info.size = 10_000
+                tar.addfile(info, io.BytesIO(BODY[number : number + 10_000]))
+        with client.open(f"{bucket}/a.tar") as reader, tarfile.open(fileobj=reader) as tar:
+            member = tar.extractfile("13.bin")
+            assert member is not None and member.read() == BODY[13:10_013]
+            assert len(tar.getnames()) == 20
+
+    def test_an_object_replaced_between_reads_is_never_mixed(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        client.put(f"{bucket}/key", BODY)
+        reader = client.open(f"{bucket}/key")
+        assert reader.read(10) == BODY[:10]
+        client.put(f"{bucket}/key", bytes(len(BODY)))
+        reader.seek(len(BODY) - 10)
+        with pytest.raises(headrace.ObjectChanged):
+            reader.read(10)
+
+    def test_what_is_not_there_shows_at_open(self, client: headrace.Client, bucket: str) -> None:
+        with pytest.raises(FileNotFoundError):
+            client.open(f"{bucket}/missing")
+
+    @pytest.mark.parametrize("mode", ["r", "w", "rw", "r+b", "ab", ""])
+    def test_other_modes_are_refused(self, client: headrace.Client, bucket: str, mode: Any) -> None:
+        with pytest.raises(headrace.InvalidArgument, match="mode"):
+            client.open(f"{bucket}/key", mode)
+
+
+class TestWriter:
+    @pytest.mark.parametrize("size", [0, 1, PART, 3 * PART + 17])
+    def test_publishes_on_close(
+        self, client: headrace.Client, bucket: str, size: int, uploads: Any
+    ) -> None:
+        with client.open(f"{bucket}/key", "wb", content_type="image/jpeg") as writer:
+            for place in range(0, size, 1 << 20):
+                block = BODY[place : min(place + (1 << 20), size)]
+                assert writer.write(block) == len(block)
+            assert writer.tell() == size
+            with pytest.raises(headrace.NotFound):
+                client.head(f"{bucket}/key")
+        assert bytes(client.get(f"{bucket}/key")) == BODY[:size]
+        head = client.head(f"{bucket}/key")
+        assert (head.content_type, head.etag) == ("image/jpeg", writer.etag)
+        assert uploads() == []
+        with pytest.raises(ValueError, match="closed"):
+            writer.write(b"x")
+
+    @pytest.mark.parametrize("size", [1 << 10, 9 << 20, 3 * PART])
+    @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+    def test_an_exception_publishes_nothing(
+        self,
+        client: headrace.Client,
+        bucket: str,
+        size: int,
+        error: type[BaseException],
+        uploads: Any,
+    ) -> None:
+        client.put(f"{bucket}/key", b"old")
+        with pytest.raises(error, match="the user's"), client.open(f"{bucket}/key", "wb") as writer:
+            writer.write(BODY[:size])
+            raise error("the user's")
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+        assert uploads() == []
+
+    def test_dropping_it_unclosed_publishes_nothing(
+        self, client: headrace.Client, bucket: str, uploads: Any
+    ) -> None:
+        writer = client.open(f"{bucket}/key", "wb")
+        writer.write(BODY)
+        del writer
+        gc.collect()
+        with pytest.raises(headrace.NotFound):
+            client.head(f"{bucket}/key")
+        assert uploads() == []
+
+    def test_create_only(self, client: headrace.Client, bucket: str) -> None:
+        with client.open(f"{bucket}/key", "xb") as writer:
+            writer.write(b"first")
+        with pytest.raises(FileExistsError), client.open(f"{bucket}/key", "xb") as writer:
+            writer.write(b"second")
+        assert bytes(client.get(f"{bucket}/key")) == b"first"
+
+    def test_a_bucket_that_is_not_there(self, client: headrace.Client) -> None:
+        with pytest.raises(headrace.NotFound), client.open("s3://no-such-bucket/key", "wb") as w:
+            w.write(b"x")

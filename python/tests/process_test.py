@@ -1,0 +1,232 @@
+"""Forks, signals and the end of the interpreter: each in processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace
+
+BODY = os.urandom(1 << 20)
+
+
+def in_child(work: object) -> int:
+    """Runs `work` in a forked child; its exit status, 0 when it returned."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()  # type: ignore[operator]
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def descriptors() -> dict[str, str]:
+    found = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found[entry.name] = str(entry.readlink())
+    return found
+
+
+def test_a_child_uses_what_it_inherited(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    reader = client.open(f"{bucket}/key")
+    assert reader.read(100) == BODY[:100]
+    sockets = {value for value in descriptors().values() if value.startswith("socket:")}
+
+    def child() -> None:
+        assert bytes(client.get(f"{bucket}/key")) == BODY
+        assert reader.read(100) == BODY[100:200]
+        # The child works over connections of its own.
+        mine = {value for value in descriptors().values() if value.startswith("socket:")}
+        assert mine - sockets
+        gc.collect()
+
+    assert in_child(child) == 0
+    assert in_child(child) == 0
+    # The parent's go on as if nothing had been.
+    assert reader.read(100) == BODY[100:200]
+    assert bytes(client.get(f"{bucket}/key")) == BODY
+
+
+def test_a_child_of_a_child(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+
+    def child() -> None:
+        assert bytes(client.get(f"{bucket}/key")) == BODY
+        assert in_child(lambda: client.get(f"{bucket}/key")) == 0
+        assert bytes(client.get(f"{bucket}/key")) == BODY
+
+    assert in_child(child) == 0
+
+
+def test_a_fork_amid_fetches(client: headrace.Client, bucket: str) -> None:
+    uris = [f"{bucket}/{number}" for number in range(20)]
+    for uri in uris:
+        client.put(uri, BODY)
+    for _ in range(5):
+        results = client.get_many(uris * 5)
+        assert bytes(next(results)) == BODY
+
+        def child() -> None:
+            assert bytes(client.get(uris[0])) == BODY
+            with pytest.raises(headrace.InvalidArgument, match="forked"):
+                next(results)  # noqa: B023
+            gc.collect()
+
+        assert in_child(child) == 0
+        assert sum(len(data) for data in results) == 99 * len(BODY)
+
+
+def test_a_child_that_only_ends(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    kept = client.get(f"{bucket}/key")
+    writer = client.open(f"{bucket}/written", "wb")
+    writer.write(BODY)
+    process = multiprocessing.get_context("fork").Process(target=gc.collect)
+    process.start()
+    process.join(20)
+    assert process.exitcode == 0
+    writer.close()
+    assert bytes(client.get(f"{bucket}/written")) == BODY == bytes(kept)
+
+
+def fetch_hash(client: headrace.Client, uri: str) -> str:
+    return hashlib.sha256(client.get(uri)).hexdigest()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_client_travels_to_pools(client: headrace.Client, bucket: str, method: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    client.get(f"{bucket}/key")
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        hashes = pool.starmap(fetch_hash, [(client, f"{bucket}/key")] * 8)
+    assert hashes == [hashlib.sha256(BODY).hexdigest()] * 8
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The endpoint of a server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+WAITS = {
+    "get": "client.get('s3://bucket/key')",
+    "get_many": "list(client.get_many(['s3://bucket/key'] * 100))",
+    "list": "list(client.list('s3://bucket/'))",
+    "put": "client.put('s3://bucket/key', b'x')",
+    "open": "client.open('s3://bucket/key').read()",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_ends_a_wait_at_once(silent: str, wait: str) -> None:
+    script = (
+        "import headrace, sys, time\n"
+        f"client = headrace.Client(endpoint_url={silent!r})\n"
+        "print('waiting', flush=True)\n"
+        "try:\n"
+        f"    {WAITS[wait]}\n"
+        "except KeyboardInterrupt:\n"
+        "    print(time.time(), flush=True)\n"
+        "    sys.exit(3)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    # Until the main thread sleeps in the engine: the interpreter's own loop would end at once.
+    wait_until_it_waits(process.pid)
+    sent = time.time()
+    process.send_signal(signal.SIGINT)
+    caught = process.stdout.readline()
+    assert caught, "the process ended without KeyboardInterrupt"
+    assert float(caught) - sent < 0.2
+    # And the interpreter ends too, with requests still open.
+    assert process.wait(5) == 3
+    process.stdout.close()
+
+
+def wait_until_it_waits(pid: int) -> None:
+    """Until the main thread has slept in a futex for a while, as it does in the engine."""
+    futex = "202 "
+    quiet = 0
+    deadline = time.monotonic() + 10
+    while quiet < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+        quiet = quiet + 1 if Path(f"/proc/{pid}/syscall").read_text().startswith(futex) else 0
+    assert quiet >= 5, "the process does not wait in the engine"
+
+
+def test_a_signal_handler_may_use_the_client(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", b"x" * 1000)
+    seen: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(len(client.get(f"{bucket}/key"))))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        for _ in range(300):
+            assert len(client.get(f"{bucket}/key")) == 1000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(seen) == {1000}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "kept = client.get_many(uris)",
+        "kept = client.get_many(uris); next(kept)",
+        "kept = client.open(uris[0]); kept.read(1)",
+        "kept = client.open(f'{bucket}/half', 'wb'); kept.write(b'x' * 30_000_000)",
+        "import threading; threading.Thread(target=lambda: list(client.get_many(uris)), "
+        "daemon=True).start()",
+    ],
+)
+def test_the_interpreter_ends_with_work_under_way(
+    client: headrace.Client, bucket: str, rest: str
+) -> None:
+    for number in range(8):
+        client.put(f"{bucket}/{number}", BODY)
+    script = (
+        "import headrace\n"
+        f"client = headrace.Client(); bucket = {bucket!r}\n"
+        "uris = [f'{bucket}/{number % 8}' for number in range(200)]\n"
+        f"{rest}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], timeout=30, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{bucket}/half" not in [f"{bucket}/{info.key}" for info in client.list(f"{bucket}/")]
+
+
+def test_waiting_lets_other_threads_run(silent: str) -> None:
+    script = (
+        "import headrace, threading, time\n"
+        f"client = headrace.Client(endpoint_url={silent!r})\n"
+        "threading.Thread(target=lambda: client.get('s3://b/k'), daemon=True).start()\n"
+        "begin = time.monotonic()\n"
+        "count = sum(1 for _ in range(3_000_000))\n"
+        "print(time.monotonic() - begin)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], timeout=30, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert float(done.stdout) < 10
