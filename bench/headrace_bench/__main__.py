@@ -193,8 +193,9 @@ def run(name: str, quick: bool) -> tuple[list[str], dict[str, Any], bool]:
     ]
     for cell_id, runs in results.items():
         lines.append(
-            f"| {cell_id} | {median(runs, 'units_per_s'):.1f} | {median(runs, 'bytes_per_s') / 1e6:.1f} "
-            f"| {median(runs, 'seconds'):.2f} | {statistics.median(r.client_cpu for r in runs):.2f} "
+            f"| {cell_id} | {median(runs, 'units_per_s'):.1f} "
+            f"| {median(runs, 'bytes_per_s') / 1e6:.1f} | {median(runs, 'seconds'):.2f} "
+            f"| {statistics.median(r.client_cpu for r in runs):.2f} "
             f"| {statistics.median(r.server_cpu for r in runs):.2f} "
             f"| {median(runs, 'client_cpu_per_gb') if runs[0].bytes else 0:.2f} "
             f"| {median(runs, 'peak_memory') / 2**20:.0f} |"

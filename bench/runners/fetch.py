@@ -1,6 +1,7 @@
 """Objects fetched into memory, so many in flight, by one client library: units are objects.
 
-clients: headrace, s3torchconnector, obstore (async), obstore_threads, boto3 (s3transfer for large), s3fs.
+clients: headrace, s3torchconnector, obstore (async), obstore_threads, boto3 (s3transfer for large
+objects), s3fs.
 """
 
 from __future__ import annotations
