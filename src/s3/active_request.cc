@@ -559,7 +559,8 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   if (!size) size = ParseActualObjectSize(attempt.error_body);
   if (!size) return false;
   if (reply_.received == 0) {
-    if (!request_.range) return false;
+    // After a 412 it is the version that is in question, and this answer does not name its own.
+    if (!request_.range || drop_if_match_) return false;
     reply_.status = attempt.status;
     reply_.headers = headers;
   } else if (*size != reply_.received + (request_.range ? request_.range->offset : 0)) {
@@ -597,7 +598,16 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
     return Fail(attempt.slot, ToStatus(answer, facts), ErrorClass::kRedirect);
   }
   const ErrorClass error_class = Classify(answer, facts);
-  const Status status = ToStatus(answer, facts);
+  Status status = ToStatus(answer, facts);
+  if (answer.http_status == 416 && !etag_.empty()) {
+    // The version that is being read reaches further.
+    status = Status(
+        StatusCode::kObjectChanged,
+        fmt::format("{} was replaced by a shorter object while it was being read; open it again to "
+                    "read the new version",
+                    FormatUri(request_.bucket, request_.key)),
+        status.info());
+  }
   if (error_class == ErrorClass::kAuthRefresh && context_.credentials != nullptr) {
     context_.credentials->Invalidate(*attempt.credentials);
   }
