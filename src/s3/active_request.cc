@@ -559,8 +559,10 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   if (!size) size = ParseActualObjectSize(attempt.error_body);
   if (!size) return false;
   if (reply_.received == 0) {
-    // After a 412 it is the version that is in question, and this answer does not name its own.
-    if (!request_.range || drop_if_match_) return false;
+    // Where a version is wanted and If-Match cannot ask for it, this answer is of no use: it does
+    // not name its own.
+    const bool unchecked = drop_if_match_ || context_.endpoints->refuses_if_match();
+    if (!request_.range || (unchecked && !etag_.empty())) return false;
     reply_.status = attempt.status;
     reply_.headers = headers;
   } else if (*size != reply_.received + (request_.range ? request_.range->offset : 0)) {
