@@ -275,7 +275,9 @@ class TestClient5EtagsInQuotes:
         return etag.strip('"')
 
     @staticmethod
-    def strict(refused: Callable[[str], bool], seen: list[str]) -> Callable[[Request], object]:
+    def strict(
+        refused: Callable[[str], bool], seen: list[str]
+    ) -> Callable[[Request], Answer | Edit | None]:
         """P: lists ETags without quotes, and answers 412 to the If-Match that `refused` names."""
 
         def script(request: Request) -> Answer | Edit | None:
@@ -303,7 +305,7 @@ class TestClient5EtagsInQuotes:
         def refused(match: str) -> bool:
             return match.startswith('"') == (refuses == "quoted")
 
-        with Proxy(server.endpoint, self.strict(refused, seen)) as proxy:  # type: ignore[arg-type]
+        with Proxy(server.endpoint, self.strict(refused, seen)) as proxy:
             settings = {"part_size": MIB, "max_in_flight": 4}
             client = client_of(server, proxy.endpoint, **settings)
             if_match = None
@@ -331,6 +333,7 @@ class TestClient5EtagsInQuotes:
                     else torch.S3MapDataset.from_objects([bucket.uri("k")], **choose)
                 )
                 assert dataset[0].read() == BODY
+            assert seen
             if refuses == "bare":
                 assert set(seen) == {f'"{etag}"'}
 
@@ -375,9 +378,9 @@ class TestClient8PartsOfOneSize:
         size = 300 * MIB + 12_345
         source = tmp_path / "source"
         block = random_bytes(4 * MIB)
-        with source.open("wb") as file:
+        with source.open("wb") as target:
             for start in range(0, size, len(block)):
-                file.write(block[: size - start])
+                target.write(block[: size - start])
         sizes: dict[int, int] = {}
         lock = threading.Lock()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import multiprocessing
 import os
@@ -35,7 +36,7 @@ def dataset_of(
 ) -> S3MapDataset:
     """All below a prefix, or the named objects."""
     config = config_of(server, **more.pop("settings", {}))
-    how = {"region": server.region, "endpoint": endpoint or server.endpoint}
+    how: dict[str, Any] = {"region": server.region, "endpoint": endpoint or server.endpoint}
     if isinstance(uris, str):
         return S3MapDataset.from_prefix(uris, s3client_config=config, **how, **more)
     return S3MapDataset.from_objects(uris, s3client_config=config, **how, **more)
@@ -98,7 +99,7 @@ class TestMapDataset3ObjectsOfZeroBytes:
         )
         assert len(dataset) == len(bodies)
         for index, body in enumerate(bodies.values()):
-            self.read_in_every_way(lambda index=index: dataset[index], body)
+            self.read_in_every_way(functools.partial(dataset.__getitem__, index), body)
         batch = dataset.__getitems__(range(len(bodies)))
         assert [reader.read() for reader in batch] == list(bodies.values())
 
@@ -107,7 +108,7 @@ class TestMapDataset3ObjectsOfZeroBytes:
         client = client_of(any_server, part_size=self.PART)
         for key, body in bodies.items():
             uri, size = any_bucket.uri(key), len(body)
-            self.read_in_every_way(lambda uri=uri: client.open(uri), body)
+            self.read_in_every_way(functools.partial(client.open, uri), body)
             assert bytes(client.get(uri)) == body
             for start, stop in ((0, 0), (0, 1), (0, None), (size, None), (size, size + 1)):
                 assert bytes(client.get(uri, range=(start, stop))) == body[start:stop]
