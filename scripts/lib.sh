@@ -3,7 +3,9 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
-# One line per step, with the seconds since the script began.
+# One line per step, with the seconds since the outermost script began.
+export HEADRACE_STARTED=${HEADRACE_STARTED:-$(date +%s)}
+SECONDS=$(($(date +%s) - HEADRACE_STARTED))
 step() { printf '\033[1m[%4ds]\033[0m %s\n' "$SECONDS" "$*"; }
 
 # fail WHAT [WHAT TO DO]
@@ -13,8 +15,8 @@ fail() {
   exit 1
 }
 
-# The part of this file's header that is between "Usage" and the first blank line, for --help.
-usage() { sed -n '/^# Usage/,/^$/s/^# \{0,1\}//p' "$0"; }
+# The comment at the head of the calling script, for --help.
+usage() { sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; }
 
 jobs=$(nproc)
 # The system's Python: what the Debian packages and the tests agree on. PYTHON overrides it.

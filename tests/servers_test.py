@@ -15,6 +15,7 @@ import botocore.config
 import botocore.exceptions
 import botocore.session
 import pytest
+
 from servers import (
     Answer,
     Close,

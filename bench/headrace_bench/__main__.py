@@ -25,7 +25,9 @@ def load(name: str) -> dict[str, Any]:
     path = SCENARIOS / f"{name}.json"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in SCENARIOS.glob("*.json")))
-        sys.exit(f"bench/run: there is no scenario {name!r}; there are {known}, and the group 'engine'")
+        sys.exit(
+            f"bench/run: there is no scenario {name!r}; there are {known}, and the group 'engine'"
+        )
     return dict(json.loads(path.read_text()))
 
 
@@ -69,8 +71,10 @@ def virtual(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
         elif "folders" in entry:
             made += [
-                {**{k: v for k, v in entry.items() if k != "folders"},
-                 "prefix": f"{entry['prefix']}{folder:03d}/"}
+                {
+                    **{k: v for k, v in entry.items() if k != "folders"},
+                    "prefix": f"{entry['prefix']}{folder:03d}/",
+                }
                 for folder in range(entry["folders"])
             ]
         else:
@@ -120,7 +124,9 @@ def median(runs: list[Measured], metric: str) -> float:
     return statistics.median(run.metric(metric) for run in runs)
 
 
-def judge(target: dict[str, Any], results: dict[str, list[Measured]], name: str) -> tuple[str, bool]:
+def judge(
+    target: dict[str, Any], results: dict[str, list[Measured]], name: str
+) -> tuple[str, bool]:
     """A target's line, and whether it was met. The peer is the best of those named."""
     metric = target["metric"]
     ours = median(results[target["ours"]], metric) - target.get("subtract", 0)
@@ -139,10 +145,12 @@ def judge(target: dict[str, Any], results: dict[str, list[Measured]], name: str)
         best = min(values, key=lambda peer: values[peer])
         ratio = values[best] / ours
     bound = ""
-    limit = target.get("at_most", target.get("at_least"))
-    if "at_least" in target and metric in ("units_per_s", "bytes_per_s"):
+    limit = float(target["at_most"] if lower_is_better else target["at_least"])
+    if not lower_is_better and metric in ("units_per_s", "bytes_per_s"):
         runs = results[target["ours"]]
-        if statistics.median(r.server_cpu for r in runs) >= statistics.median(r.client_cpu for r in runs):
+        if statistics.median(r.server_cpu for r in runs) >= statistics.median(
+            r.client_cpu for r in runs
+        ):
             bound, limit = " server-bound", min(limit, 0.95)
     met = ratio <= limit if lower_is_better else ratio >= limit
     sign = "<=" if lower_is_better else ">="
@@ -185,8 +193,9 @@ def run(name: str, quick: bool) -> tuple[list[str], dict[str, Any], bool]:
     ]
     for cell_id, runs in results.items():
         lines.append(
-            f"| {cell_id} | {median(runs, 'units_per_s'):.1f} | {median(runs, 'bytes_per_s') / 1e6:.1f} "
-            f"| {median(runs, 'seconds'):.2f} | {statistics.median(r.client_cpu for r in runs):.2f} "
+            f"| {cell_id} | {median(runs, 'units_per_s'):.1f} "
+            f"| {median(runs, 'bytes_per_s') / 1e6:.1f} | {median(runs, 'seconds'):.2f} "
+            f"| {statistics.median(r.client_cpu for r in runs):.2f} "
             f"| {statistics.median(r.server_cpu for r in runs):.2f} "
             f"| {median(runs, 'client_cpu_per_gb') if runs[0].bytes else 0:.2f} "
             f"| {median(runs, 'peak_memory') / 2**20:.0f} |"
@@ -200,9 +209,7 @@ def run(name: str, quick: bool) -> tuple[list[str], dict[str, Any], bool]:
             line, met = f"{name} {target['metric']}: no run of {missing} short", False
         lines.append(line)
         all_met = all_met and met
-    raw = {
-        cell_id: [vars(measured) for measured in runs] for cell_id, runs in results.items()
-    }
+    raw = {cell_id: [vars(measured) for measured in runs] for cell_id, runs in results.items()}
     return lines, raw, all_met
 
 

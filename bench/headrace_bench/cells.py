@@ -77,9 +77,10 @@ def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: flo
         text=True,
         env=environment,
     )
-    assert process.stdout and process.stderr and server.process
+    stderr = process.stderr
+    assert process.stdout and stderr and server.process
     errors: list[str] = []
-    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+    reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
     reader.start()
     memory, over = processes.Memory(), threading.Event()
 

@@ -53,6 +53,6 @@ class Memory:
                 fields = Path(f"/proc/{pid}/statm").read_text().split()
             except OSError:
                 continue
-            # Shared pages (libraries, a listing in a memfd) are counted in each process that maps them.
+            # Shared pages (libraries, a listing) count in each process that maps them.
             total += int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
         self.peak = max(self.peak, total)

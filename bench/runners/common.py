@@ -1,8 +1,8 @@
 """What every runner shares: reading its cell, and saying when the measured time begins and ends.
 
-A runner is a program of its own, run by the interpreter of the environment that it needs. It gets one JSON
-object as its argument and prints one JSON object a line: {"event": "begin"} when warm-up is over, then
-{"event": "end", …} with what it counted. CPU time and memory are the harness's to measure, from outside.
+A runner is a program of its own, run by the interpreter of the environment that it needs. It gets
+one JSON object as argument and prints one JSON object a line: {"event": "begin"} when warm-up is
+over, then {"event": "end", …} with what it counted. CPU time and memory are measured from outside.
 """
 
 from __future__ import annotations

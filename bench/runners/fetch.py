@@ -1,6 +1,7 @@
 """Objects fetched into memory, so many in flight, by one client library: units are objects.
 
-clients: headrace, s3torchconnector, obstore (async), obstore_threads, boto3 (s3transfer for large), s3fs.
+clients: headrace, s3torchconnector, obstore (async), obstore_threads, boto3 (s3transfer for large
+objects), s3fs.
 """
 
 from __future__ import annotations
@@ -39,11 +40,10 @@ def headrace_batches(c: dict[str, Any]) -> None:
     )
     keys, choose = keys_of(c), random.Random(0)
     meter = Meter(c["warmup"], c["seconds"])
-    n = c.get("batch", 128)
+    n = c.get("batch", 4096)  # long calls: no pause between them
     while True:
         uris = [f"s3://{c['bucket']}/{key}" for key in choose.choices(keys, k=n)]
-        sizes = [c["size"]] * n
-        for data in client.get_many(uris, sizes=sizes, ordered=False):
+        for data in client.get_many(uris, ordered=False):
             if not meter.tick(1, use(data, c)):
                 meter.end()
                 return

@@ -60,7 +60,9 @@ def s5cmd(c: dict[str, Any]) -> int:
 def main() -> None:
     c = cell()
     began = time.perf_counter()
-    units = {"headrace": headrace, "boto3": boto3, "obstore": obstore, "s5cmd": s5cmd}[c["client"]](c)
+    units = {"headrace": headrace, "boto3": boto3, "obstore": obstore, "s5cmd": s5cmd}[c["client"]](
+        c
+    )
     say("end", units=units, bytes=0, seconds=time.perf_counter() - began)
 
 

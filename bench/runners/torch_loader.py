@@ -1,6 +1,7 @@
 """A torch DataLoader over single objects: headrace.torch, or the S3 Connector for PyTorch.
 
-Both decode nothing but compute zlib.crc32 of each object; with "pillow" both decode and resize in a transform.
+Both decode nothing but compute zlib.crc32 of each object; with "pillow" both decode and resize in a
+transform.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import zlib
 from typing import Any
 
 import torch
+
 from common import Meter, cell
 
 

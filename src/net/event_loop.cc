@@ -63,8 +63,8 @@ class EventLoop::Impl {
     curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS,
                       static_cast<long>(options_.max_idle_connections));
-    // The program's signals are for its own threads, and a peer that hangs up must not end it (SIGPIPE):
-    // the loop's thread inherits a mask that blocks them all.
+    // The program's signals are for its own threads, and a peer that hangs up must not end it
+    // (SIGPIPE): the loop's thread inherits a mask that blocks them all.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

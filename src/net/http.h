@@ -37,6 +37,8 @@ struct Request {
   std::string url;  // absolute, path and query already percent-encoded; sent as it is
   Headers headers;  // Host and Content-Length are added by the transport
   Buffer body;      // sent for PUT and POST, with its length
+  // Bytes of body that the answer is expected to have; 0 = unknown. A hint for buffers.
+  std::uint64_t expected_body = 0;
   // The address to connect to instead of looking the URL's host up, e.g. "10.0.0.7" or "::1".
   std::string pinned_address;
   std::string proxy;  // "" = none; else a proxy URL

@@ -76,7 +76,8 @@ Result<std::string> UploadFile(const Context& context, const std::string& path, 
     if (progress && writer.acknowledged() > reported) progress(writer.acknowledged() - reported);
     reported = writer.acknowledged();
   };
-  while (true) {
+  // All that a regular file promised; anything else until it ends.
+  while (!regular || writer.written() < *with_size.expected_size) {
     ASSIGN_OR_RETURN(const std::span<std::byte> room, writer.Room(stop));
     const ssize_t n = read(file.fd(), room.data(), room.size());
     if (n < 0 && errno == EINTR) continue;
@@ -85,11 +86,13 @@ Result<std::string> UploadFile(const Context& context, const std::string& path, 
     RETURN_IF_ERROR(writer.Filled(static_cast<std::size_t>(n), stop));
     report();
   }
-  if (regular && writer.written() != static_cast<std::uint64_t>(st.st_size)) {
+  std::byte more{};
+  const bool grew = regular && read(file.fd(), &more, 1) > 0;
+  if (grew || (regular && writer.written() != *with_size.expected_size)) {
     return Status(
         StatusCode::kIo,
-        fmt::format("{} changed while it was uploaded ({} bytes became {}); nothing was stored",
-                    path, st.st_size, writer.written()));
+        fmt::format("{} changed while it was uploaded (it had {} bytes); nothing was stored", path,
+                    st.st_size));
   }
   ASSIGN_OR_RETURN(std::string etag, writer.Close(stop));
   report();

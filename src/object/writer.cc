@@ -9,7 +9,6 @@
 namespace headrace::object {
 namespace {
 
-constexpr std::size_t kSmallestBuffer = std::size_t{256} << 10;
 constexpr int kPartsPerStep = 1000;
 
 }  // namespace

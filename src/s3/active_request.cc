@@ -235,6 +235,7 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
   out.url = fmt::format("{}{}{}{}", route.origin, route.target.path,
                         request_.query.empty() ? "" : "?", request_.query);
   out.body = request_.body;
+  if (request_.range) out.expected_body = request_.range->length - reply_.received;
 
   std::vector<HeaderView> to_sign;
   auto add = [&](std::string_view name, std::string_view value) {

@@ -99,7 +99,7 @@ Status AwsConfig::Parse(std::string_view text, const std::string& path, bool is_
     const std::string name = Lower(Trim(trimmed.substr(0, equals)));
     const std::string_view value = Trim(trimmed.substr(equals + 1));
     if (indented && !parent.empty()) {
-      (*section)[parent + "." + name] = value;
+      (*section)[fmt::format("{}.{}", parent, name)] = value;
       continue;
     }
     parent = value.empty() ? name : "";

@@ -18,9 +18,16 @@ Route BucketEndpoints::For(std::string_view bucket, std::string_view key) const 
   route.target = endpoint.For(bucket, key);
   route.origin = fmt::format("{}://{}", endpoint.scheme, route.target.host_header);
   route.region = endpoint.region;
-  route.proxy = net::ProxyFor(endpoint.scheme, route.target.connect_host);
+  route.proxy = ProxyOf(endpoint.scheme, route.target.connect_host);
   route.skip_lookup = !route.proxy.empty() || net::IsIpLiteral(route.target.connect_host);
   return route;
+}
+
+std::string BucketEndpoints::ProxyOf(const std::string& scheme, const std::string& host) const {
+  std::lock_guard lock(mu_);
+  const auto it = proxies_.find(host);
+  if (it != proxies_.end()) return it->second;
+  return proxies_.emplace(host, net::ProxyFor(scheme, host)).first->second;
 }
 
 Status BucketEndpoints::Follow(const std::string& bucket, const ServerAnswer& answer) {

@@ -47,9 +47,13 @@ class BucketEndpoints {
   Endpoint EndpointOf(std::string_view bucket) const;
 
  private:
+  // The environment is asked once per host.
+  std::string ProxyOf(const std::string& scheme, const std::string& host) const;
+
   const Endpoint endpoint_;
   mutable std::mutex mu_;
   std::map<std::string, Endpoint, std::less<>> moved_;  // guarded by mu_; by bucket
+  mutable std::map<std::string, std::string> proxies_;  // guarded by mu_; by host
   std::atomic<std::int64_t> clock_offset_{0};           // seconds
   std::atomic<bool> refuses_if_match_{false};
 };

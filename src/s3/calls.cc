@@ -171,10 +171,11 @@ S3Request UploadPart(std::string bucket, std::string key, std::string_view uploa
 }
 
 S3Request CompleteUpload(std::string bucket, std::string key, std::string_view upload_id,
-                         const std::vector<CompletedPart>& parts) {
+                         const std::vector<CompletedPart>& parts, bool if_none_match) {
   S3Request request = Make(Operation::kCompleteUpload, std::move(bucket), std::move(key),
                            {{"uploadId", upload_id}});
   request.headers.emplace_back("Content-Type", "application/xml");
+  if (if_none_match) request.headers.emplace_back("If-None-Match", "*");
   request.body = Buffer::FromString(BuildCompleteMultipartUpload(parts));
   return request;
 }

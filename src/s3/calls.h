@@ -43,7 +43,7 @@ Result<S3Request> CreateUpload(std::string bucket, std::string key, const PutOpt
 S3Request UploadPart(std::string bucket, std::string key, std::string_view upload_id, int number,
                      Buffer data, ChecksumAlgorithm algorithm, Checksum* checksum);
 S3Request CompleteUpload(std::string bucket, std::string key, std::string_view upload_id,
-                         const std::vector<CompletedPart>& parts);
+                         const std::vector<CompletedPart>& parts, bool if_none_match);
 S3Request AbortUpload(std::string bucket, std::string key, std::string_view upload_id);
 
 S3Request DeleteObject(std::string bucket, std::string key);

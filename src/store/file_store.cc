@@ -127,12 +127,13 @@ class FileStore final : public Store {
     return Now<WriteReply>(PutNow(name, data, options));
   }
 
-  Pending<Upload> CreateUpload(const Name& name, const PutOptions&) override {
+  Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override {
     const Result<std::string> path = PathOf(name);
     if (!path.ok()) return Now<Upload>(path.status());
     std::error_code error;
     fs::create_directories(fs::path(*path).parent_path(), error);
-    return Now<Upload>(Upload{.name = name, .id = TemporaryName(*path)});
+    return Now<Upload>(
+        Upload{.name = name, .id = TemporaryName(*path), .if_none_match = options.if_none_match});
   }
 
   Pending<Part> UploadPart(const Upload& upload, int number, Buffer data) override {
@@ -357,7 +358,7 @@ class FileStore final : public Store {
       }
       unlink(part_path.c_str());
     }
-    return Publish(upload.id, path, false);
+    return Publish(upload.id, path, upload.if_none_match);
   }
 
   static Result<Nothing> DeleteNow(const Name& name) {

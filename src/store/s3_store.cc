@@ -111,13 +111,14 @@ Pending<WriteReply> S3Store::Put(const Name& name, Buffer data, const PutOptions
 Pending<Upload> S3Store::CreateUpload(const Name& name, const PutOptions& options) {
   Result<S3Request> request = s3::CreateUpload(name.bucket, name.key, options);
   if (!request.ok()) return Failed<Upload>(request.status());
-  return Map<Upload>(
-      engine_.Submit(std::move(*request)),
-      [name, algorithm = options.checksum_algorithm](Result<S3Reply> r) -> Result<Upload> {
-        RETURN_IF_ERROR(r.status());
-        ASSIGN_OR_RETURN(std::string id, s3::ParseInitiateMultipartUpload(r->body.view()));
-        return Upload{name, std::move(id), algorithm};
-      });
+  return Map<Upload>(engine_.Submit(std::move(*request)),
+                     [name, algorithm = options.checksum_algorithm,
+                      only_new = options.if_none_match](Result<S3Reply> r) -> Result<Upload> {
+                       RETURN_IF_ERROR(r.status());
+                       ASSIGN_OR_RETURN(std::string id,
+                                        s3::ParseInitiateMultipartUpload(r->body.view()));
+                       return Upload{name, std::move(id), algorithm, only_new};
+                     });
 }
 
 Pending<Part> S3Store::UploadPart(const Upload& upload, int number, Buffer data) {
@@ -154,7 +155,8 @@ Pending<WriteReply> S3Store::CompleteUpload(const Upload& upload, const std::vec
     completed.push_back(std::move(c));
   }
   return Map<WriteReply>(
-      engine_.Submit(s3::CompleteUpload(upload.name.bucket, upload.name.key, upload.id, completed)),
+      engine_.Submit(s3::CompleteUpload(upload.name.bucket, upload.name.key, upload.id, completed,
+                                        upload.if_none_match)),
       [](Result<S3Reply> r) -> Result<WriteReply> {
         RETURN_IF_ERROR(r.status());
         ASSIGN_OR_RETURN(s3::WrittenObject written,

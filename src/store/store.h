@@ -86,6 +86,7 @@ struct Upload {
   Name name;
   std::string id;
   std::string checksum_algorithm;
+  bool if_none_match = false;  // completing it must not replace an object
 };
 
 struct Nothing {};
@@ -114,7 +115,6 @@ class Store {
   virtual Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) = 0;
   virtual Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) = 0;
   virtual Pending<Part> UploadPart(const Upload& upload, int number, Buffer data) = 0;
-  // `size` is that of the whole object: how a lost answer is told from a failure.
   virtual Pending<WriteReply> CompleteUpload(const Upload& upload,
                                              const std::vector<Part>& parts) = 0;
   virtual Pending<Nothing> AbortUpload(const Upload& upload) = 0;

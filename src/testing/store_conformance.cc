@@ -289,6 +289,20 @@ TEST_P(StoreConformance, CreateOnlyRefusesWhatIsThere) {
   EXPECT_EQ(Get("o"), "old");
 }
 
+TEST_P(StoreConformance, CreateOnlyHoldsForUploadsInPartsToo) {
+  Put("o", "old");
+  Result<Upload> upload =
+      store_->CreateUpload({bucket_, "o"}, {.if_none_match = true}).Wait({}, Soon());
+  ASSERT_TRUE(upload.ok()) << upload.status().ToString();
+  Result<Part> part = store_->UploadPart(*upload, 1, Buffer::FromString("new")).Wait({}, Soon());
+  ASSERT_TRUE(part.ok()) << part.status().ToString();
+  Result<WriteReply> reply = store_->CompleteUpload(*upload, {*part}).Wait({}, Soon());
+  if (GetParam().ignores_create_only_uploads) return;
+  EXPECT_EQ(reply.status().code(), StatusCode::kAlreadyExists) << reply.status().ToString();
+  EXPECT_EQ(Get("o"), "old");
+  (void)store_->AbortUpload(*upload).Wait({}, Soon());
+}
+
 TEST_P(StoreConformance, DeletingTwiceSucceeds) {
   Put("o", "x");
   EXPECT_TRUE(store_->Delete({bucket_, "o"}).Wait({}, Soon()).ok());

@@ -24,6 +24,8 @@ struct BackendUnderTest {
   std::function<bool(std::string_view key)> holds = [](std::string_view) { return true; };
   // Writing to a bucket that is not there makes it.
   bool makes_buckets = false;
+  // Completing an upload does not look at If-None-Match.
+  bool ignores_create_only_uploads = false;
 };
 
 void PrintTo(const BackendUnderTest& backend, std::ostream* out);

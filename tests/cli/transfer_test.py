@@ -72,7 +72,6 @@ def test_options_of_the_object_arrive(cli: Cli, bucket: Bucket, tmp_path: Path) 
     assert bucket.get("a") == b"1"
 
 
-@pytest.mark.xfail(reason="Client::Upload begins a multipart upload for every file", strict=False)
 def test_a_small_file_is_one_put(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
     write_tree(tmp_path, {"a": b"1"})
     assert cli("cp", tmp_path / "a", bucket.uri("a")).code == 0

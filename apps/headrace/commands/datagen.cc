@@ -119,6 +119,7 @@ void AddCommon(CLI::App& command, Options& options) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the shape of AddCommand
 void AddDatagen(CLI::App& app, std::function<void(Command)> chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("datagen", "make data sets to try things on");

@@ -21,8 +21,6 @@
 namespace headrace::datagen {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Independent streams for each file: golden-ratio steps, which Random's seeding then mixes.
 Random RandomFor(std::uint64_t seed, std::uint64_t split, std::uint64_t number) {
   Random stream(seed ^ (split << 56));
@@ -63,7 +61,7 @@ class JpegEncoder {
 // Runs `work(n)` for n in [0, total) on several threads, each with a worker of its own that
 // `make_worker()` gives; the first error ends all.
 template <typename MakeWorker>
-Result<Totals> ForEach(const Common& common, std::uint64_t total, std::stop_token stop,
+Result<Totals> ForEach(const Common& common, std::uint64_t total, const std::stop_token& stop,
                        MakeWorker make_worker) {
   std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> bytes{0};
@@ -121,7 +119,7 @@ Result<Totals> WriteImages(const Common& common, const ImageSet& set, std::stop_
       RETURN_IF_ERROR(MakeFolders(common.folder / split / shape));
     }
   }
-  return ForEach(common, set.train + set.held_out, std::move(stop), [&] {
+  return ForEach(common, set.train + set.held_out, stop, [&] {
     auto encoder = std::make_shared<JpegEncoder>(set.quality);
     return [&, encoder](std::uint64_t number) -> Result<std::uint64_t> {
       const bool held_out = number >= set.train;
@@ -141,7 +139,7 @@ Result<Totals> WriteImages(const Common& common, const ImageSet& set, std::stop_
 Result<Totals> WriteFiles(const Common& common, const FileSet& set, std::stop_token stop) {
   if (set.sizes.empty()) return Status(StatusCode::kInvalidArgument, "no size was given");
   RETURN_IF_ERROR(MakeFolders(common.folder));
-  return ForEach(common, set.count, std::move(stop), [&] {
+  return ForEach(common, set.count, stop, [&] {
     return [&](std::uint64_t number) -> Result<std::uint64_t> {
       const std::uint64_t size = set.sizes[number % set.sizes.size()];
       Random random = RandomFor(common.seed, 2, number);

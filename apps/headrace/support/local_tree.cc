@@ -58,7 +58,8 @@ class Walker {
     above_.push_back(id);
     bool go_on = true;
     for (const std::string& name : names) {
-      go_on = Entry(path + "/" + name, relative.empty() ? name : relative + "/" + name);
+      go_on = Entry(fmt::format("{}/{}", path, name),
+                    relative.empty() ? name : fmt::format("{}/{}", relative, name));
       if (!go_on) break;
     }
     above_.pop_back();

@@ -122,6 +122,7 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
     JsonLine(line);
     return;
   }
+  if (status.code() == StatusCode::kCancelled) return;  // the user knows, and there may be many
   ClearProgress();
   fmt::print(stderr, "{} failed: {}: {}\n", action, Arrow(source, target), status.ToString());
 }
@@ -129,6 +130,7 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
 void Reporter::Error(const Status& status) {
   std::lock_guard lock(mu_);
   error_ = true;
+  if (status.code() == StatusCode::kCancelled) return;
   ClearProgress();
   fmt::print(stderr, "headrace {}: {}\n", verb_, status.ToString());
 }

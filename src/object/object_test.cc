@@ -1,0 +1,379 @@
+// Reading and writing objects over a store in memory that counts what is asked of it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "object/fetch.h"
+#include "object/get_many.h"
+#include "object/reader.h"
+#include "object/transfer.h"
+#include "object/writer.h"
+#include "store/memory_store.h"
+
+namespace headrace::object {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::size_t kPart = 1000;
+
+std::string Pattern(std::size_t size, unsigned seed = 1) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes[i] = static_cast<char>((i * 2654435761U + seed * 97U) >> 11);
+  }
+  return bytes;
+}
+
+// Passes everything on to another store and remembers the reads and writes.
+class CountingStore final : public store::Store {
+ public:
+  store::Capabilities capabilities() const override {
+    store::Capabilities capabilities = inner_->capabilities();
+    capabilities.max_parts = max_parts;
+    return capabilities;
+  }
+  Pending<store::ReadReply> Read(store::ReadRequest request) override {
+    ++reads;
+    whole_reads += request.range ? 0 : 1;
+    Pending<store::ReadReply> reply = inner_->Read(std::move(request));
+    return Map<store::ReadReply>(std::move(reply), [this](Result<store::ReadReply> r) {
+      if (r.ok()) bytes_read += r->received;
+      return r;
+    });
+  }
+  Pending<ObjectInfo> Stat(const store::Name& name) override {
+    ++stats;
+    return inner_->Stat(name);
+  }
+  Pending<s3::ListPage> List(const store::ListRequest& request) override {
+    return inner_->List(request);
+  }
+  Pending<store::WriteReply> Put(const store::Name& name, Buffer data,
+                                 const PutOptions& options) override {
+    ++puts;
+    return inner_->Put(name, std::move(data), options);
+  }
+  Pending<store::Upload> CreateUpload(const store::Name& name, const PutOptions& options) override {
+    ++open_uploads;
+    return inner_->CreateUpload(name, options);
+  }
+  Pending<store::Part> UploadPart(const store::Upload& upload, int number, Buffer data) override {
+    part_sizes.push_back(data.size());
+    if (fail_part == number) {
+      return Pending<store::Part>::Ready(Status(StatusCode::kServerError, "part refused"));
+    }
+    return inner_->UploadPart(upload, number, std::move(data));
+  }
+  Pending<store::WriteReply> CompleteUpload(const store::Upload& upload,
+                                            const std::vector<store::Part>& parts) override {
+    --open_uploads;
+    return inner_->CompleteUpload(upload, parts);
+  }
+  Pending<store::Nothing> AbortUpload(const store::Upload& upload) override {
+    --open_uploads;
+    return inner_->AbortUpload(upload);
+  }
+  Pending<store::Nothing> Delete(const store::Name& name) override { return inner_->Delete(name); }
+  Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
+                                          const std::vector<std::string>& keys) override {
+    return inner_->DeleteMany(bucket, keys);
+  }
+  Pending<store::WriteReply> Copy(const store::Name& source, const store::Name& target,
+                                  const PutOptions& options) override {
+    return inner_->Copy(source, target, options);
+  }
+  Pending<store::Part> CopyPart(const store::Upload& upload, int number, const store::Name& source,
+                                store::ReadRequest::Range range, const std::string& etag) override {
+    return inner_->CopyPart(upload, number, source, range, etag);
+  }
+  Pending<store::Nothing> CreateBucket(const std::string& bucket) override {
+    return inner_->CreateBucket(bucket);
+  }
+  Pending<store::Nothing> DeleteBucket(const std::string& bucket) override {
+    return inner_->DeleteBucket(bucket);
+  }
+  Pending<std::vector<std::string>> ListBuckets() override { return inner_->ListBuckets(); }
+
+  int reads = 0;
+  int whole_reads = 0;
+  std::uint64_t bytes_read = 0;
+  int stats = 0;
+  int puts = 0;
+  int open_uploads = 0;
+  std::vector<std::size_t> part_sizes;
+  int fail_part = 0;
+  int max_parts = 10'000;
+
+ private:
+  std::unique_ptr<store::Store> inner_ = store::MakeMemoryStore();
+};
+
+class ObjectTest : public testing::Test {
+ protected:
+  ObjectTest() { EXPECT_TRUE(store_.CreateBucket("b").Wait().ok()); }
+  ~ObjectTest() override {
+    for (const Share share : {Share::kReads, Share::kLookAhead, Share::kUploads}) {
+      EXPECT_EQ(budget_.in_use(share), 0U) << ShareName(share);
+    }
+    EXPECT_EQ(store_.open_uploads, 0);
+  }
+  void Put(const std::string& key, const std::string& bytes) {
+    ASSERT_TRUE(store_.Put({"b", key}, Buffer::FromString(bytes), {}).Wait().ok());
+  }
+  std::string Stored(const std::string& key) {
+    Result<store::ReadReply> reply = store_.Read({.name = {"b", key}}).Wait();
+    return reply.ok() ? std::string(reply->data.view()) : "<" + reply.status().ToString() + ">";
+  }
+  Result<Fetched> Fetch(const std::string& key, GetOptions options = {}) {
+    return FetchNow(context_, {{"b", key}, std::move(options)}, {});
+  }
+
+  CountingStore store_;
+  MemoryBudget budget_{{std::size_t{64} << 10, std::size_t{64} << 10, std::size_t{16} << 10, 0, 0}};
+  BufferPool buffers_{std::size_t{1} << 20};
+  Context context_{
+      &store_, &budget_, &buffers_, {.part_size = kPart, .multipart_threshold = 2 * kPart}};
+};
+
+TEST_F(ObjectTest, FetchesAnySizeKnownOrNot) {
+  for (const std::size_t size : {0UL, 1UL, kPart - 1, kPart, kPart + 1, 7 * kPart + 3}) {
+    const std::string bytes = Pattern(size);
+    Put("o", bytes);
+    for (const bool known : {true, false}) {
+      store_.reads = store_.stats = 0;
+      GetOptions options;
+      if (known) options.size = size;
+      Result<Fetched> fetched = Fetch("o", options);
+      ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
+      EXPECT_EQ(fetched->data.view(), bytes);
+      EXPECT_EQ(fetched->object_size, size);
+      EXPECT_EQ(store_.stats, 0);
+      if (size <= kPart) {
+        EXPECT_EQ(store_.reads, 1) << size;
+      }
+    }
+  }
+}
+
+TEST_F(ObjectTest, FetchesRanges) {
+  const std::string bytes = Pattern(5 * kPart);
+  Put("o", bytes);
+  struct Case {
+    std::uint64_t offset;
+    std::uint64_t length;
+  };
+  for (const Case& c : {Case{0, 10},
+                        {10, 3 * kPart},
+                        {4999, 1},
+                        {4999, 500},
+                        {5000, 10},
+                        {9000, 10},
+                        {100, UINT64_MAX},
+                        {0, 0}}) {
+    for (const bool known : {true, false}) {
+      GetOptions options;
+      options.range = ByteRange{c.offset, c.length};
+      if (known) options.size = bytes.size();
+      Result<Fetched> fetched = Fetch("o", options);
+      ASSERT_TRUE(fetched.ok()) << c.offset << "+" << c.length << ": "
+                                << fetched.status().ToString();
+      const std::string expected =
+          c.offset >= bytes.size()
+              ? ""
+              : bytes.substr(c.offset, std::min<std::uint64_t>(c.length, 1 << 20));
+      EXPECT_EQ(fetched->data.view(), expected)
+          << c.offset << "+" << c.length << (known ? " known" : "");
+    }
+  }
+}
+
+TEST_F(ObjectTest, AListedSizeThatIsNoLongerTrueIsSaid) {
+  Put("o", Pattern(10));
+  GetOptions options;
+  options.size = 20;
+  EXPECT_EQ(Fetch("o", options).status().code(), StatusCode::kObjectChanged);
+}
+
+TEST_F(ObjectTest, GetManyGivesEachItemItsOwnResultInOrder) {
+  std::vector<FetchItem> items;
+  for (int i = 0; i < 50; ++i) {
+    const std::string key = fmt::format("k{}", i);
+    if (i != 7) Put(key, Pattern(static_cast<std::size_t>(i) * 100, static_cast<unsigned>(i)));
+    items.push_back({{"b", key}, {}});
+  }
+  GetMany batch(&context_, items, {});
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::optional<GetMany::Item> item = batch.Next({});
+    ASSERT_TRUE(item.has_value());
+    EXPECT_EQ(item->index, i);
+    if (i == 7) {
+      EXPECT_EQ(item->result.status().code(), StatusCode::kNotFound);
+    } else {
+      ASSERT_TRUE(item->result.ok());
+      EXPECT_EQ(item->result->data.view(), Pattern(i * 100, static_cast<unsigned>(i)));
+    }
+  }
+  EXPECT_FALSE(batch.Next({}).has_value());
+}
+
+// Four announced batches fill the look-ahead share; the fifth, waited for, still gets its memory.
+TEST_F(ObjectTest, AnnouncedBatchesNeverKeepAWaitingOneFromItsMemory) {
+  Put("o", Pattern(kPart));
+  const std::vector<FetchItem> items(100, {{"b", "o"}, {.range = std::nullopt, .size = kPart}});
+  std::vector<std::unique_ptr<GetMany>> ahead;
+  for (int i = 0; i < 4; ++i) {
+    ahead.push_back(std::make_unique<GetMany>(&context_, items, GetManyOptions{.ahead = true}));
+  }
+  EXPECT_GT(budget_.in_use(Share::kLookAhead), 60'000U);
+  GetMany now(&context_, items, {});
+  int results = 0;
+  while (std::optional<GetMany::Item> item = now.Next({})) results += item->result.ok() ? 1 : 0;
+  EXPECT_EQ(results, 100);
+  for (auto& batch : ahead) {
+    results = 0;
+    while (std::optional<GetMany::Item> item = batch->Next({}))
+      results += item->result.ok() ? 1 : 0;
+    EXPECT_EQ(results, 100);
+  }
+}
+
+// The reader against the plain string, at random places and lengths.
+TEST_F(ObjectTest, ReaderEqualsTheBytesWhereverItReads) {
+  for (const std::size_t size : {0UL, 1UL, kPart - 1, kPart, kPart + 1, 40 * kPart}) {
+    const std::string bytes = Pattern(size);
+    Put("o", bytes);
+    Random random(size + 1);
+    for (const bool known : {true, false}) {
+      for (const bool sequential : {true, false}) {
+        ReaderOptions options;
+        if (known) options.size = size;
+        options.sequential = sequential;
+        Reader reader(&context_, {"b", "o"}, options);
+        std::uint64_t at = 0;
+        for (int i = 0; i < 200; ++i) {
+          if (random.Below(4) == 0) at = random.Below(size + 10);
+          std::string out(random.Below(3 * kPart), '\0');
+          Result<std::size_t> n = reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {});
+          ASSERT_TRUE(n.ok()) << n.status().ToString();
+          const std::string expected = at >= size ? "" : bytes.substr(at, out.size());
+          ASSERT_EQ(out.substr(0, *n), expected) << "at " << at << " of " << size;
+          at += *n;
+        }
+        EXPECT_EQ(*reader.Size({}), size);
+      }
+    }
+  }
+}
+
+TEST_F(ObjectTest, ReaderInSequenceReadsEachByteOnce) {
+  const std::string bytes = Pattern(60 * kPart);
+  Put("o", bytes);
+  store_.bytes_read = 0;
+  Reader reader(&context_, {"b", "o"}, {});
+  std::string out(100, '\0');
+  for (std::uint64_t at = 0; at < bytes.size(); at += out.size()) {
+    ASSERT_EQ(*reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {}), out.size());
+  }
+  EXPECT_EQ(store_.bytes_read, bytes.size());
+}
+
+TEST_F(ObjectTest, ReaderSaysWhenTheObjectWasReplaced) {
+  Put("o", Pattern(40 * kPart, 1));
+  Reader reader(&context_, {"b", "o"}, {});
+  std::string out(10, '\0');
+  ASSERT_TRUE(reader.ReadAt(0, std::as_writable_bytes(std::span(out)), {}).ok());
+  Put("o", Pattern(40 * kPart, 2));
+  EXPECT_EQ(reader.ReadAt(39 * kPart, std::as_writable_bytes(std::span(out)), {}).status().code(),
+            StatusCode::kObjectChanged);
+}
+
+TEST_F(ObjectTest, WriterPublishesAnySize) {
+  for (const std::size_t size : {0UL, 1UL, kPart, 2 * kPart, 2 * kPart + 1, 9 * kPart + 5}) {
+    for (const bool known : {true, false}) {
+      PutOptions options;
+      if (known) options.expected_size = size;
+      Writer writer(&context_, {"b", "o"}, options);
+      const std::string bytes = Pattern(size);
+      for (std::size_t at = 0; at < size; at += 700) {
+        const std::string piece = bytes.substr(at, 700);
+        ASSERT_TRUE(writer.Write(std::as_bytes(std::span(piece)), {}).ok());
+      }
+      Result<std::string> etag = writer.Close({});
+      ASSERT_TRUE(etag.ok()) << etag.status().ToString();
+      EXPECT_EQ(Stored("o"), bytes);
+      EXPECT_EQ(writer.written(), size);
+    }
+  }
+}
+
+TEST_F(ObjectTest, AnUnclosedWriterPublishesNothing) {
+  Put("o", "old");
+  for (const std::size_t size : {10UL, 9 * kPart}) {
+    Writer writer(&context_, {"b", "o"}, {});
+    const std::string bytes = Pattern(size);
+    ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)), {}).ok());
+  }
+  EXPECT_EQ(Stored("o"), "old");
+}
+
+TEST_F(ObjectTest, AFailedPartFailsTheWriterAndAbortsTheUpload) {
+  Put("o", "old");
+  store_.fail_part = 3;
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(30 * kPart);
+  Status status = writer.Write(std::as_bytes(std::span(bytes)), {});
+  if (status.ok()) status = writer.Close({}).status();
+  EXPECT_EQ(status.code(), StatusCode::kServerError);
+  EXPECT_FALSE(writer.Close({}).ok());
+  EXPECT_EQ(Stored("o"), "old");
+}
+
+TEST_F(ObjectTest, PartsGrowForAStreamOfUnknownLength) {
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string piece = Pattern(100 * kPart);
+  for (int i = 0; i < 25; ++i) {
+    ASSERT_TRUE(writer.Write(std::as_bytes(std::span(piece)), {}).ok());
+  }
+  ASSERT_TRUE(writer.Close({}).ok());
+  ASSERT_GT(store_.part_sizes.size(), 1001U);
+  EXPECT_EQ(store_.part_sizes[999], kPart);
+  EXPECT_EQ(store_.part_sizes[1000], 2 * kPart);
+}
+
+TEST_F(ObjectTest, WhereThePartsEndTheErrorGivesTheCure) {
+  store_.max_parts = 5;
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(20 * kPart);
+  Status status = writer.Write(std::as_bytes(std::span(bytes)), {});
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_NE(status.message().find("expected_size"), std::string::npos) << status.message();
+  // With the length known the parts are made large enough.
+  Writer sized(&context_, {"b", "o"}, {.expected_size = bytes.size()});
+  ASSERT_TRUE(sized.Write(std::as_bytes(std::span(bytes)), {}).ok());
+  ASSERT_TRUE(sized.Close({}).ok());
+  EXPECT_EQ(Stored("o"), bytes);
+}
+
+TEST_F(ObjectTest, LargeCopiesGoInParts) {
+  const std::string bytes = Pattern(5 * kPart);
+  ASSERT_TRUE(
+      store_.Put({"b", "o"}, Buffer::FromString(bytes), {.content_type = "text/x"}).Wait().ok());
+  context_.options.copy_threshold = kPart;
+  ASSERT_TRUE(CopyWithin(context_, {"b", "o"}, {"b", "copy"}, {}, {}).ok());
+  EXPECT_EQ(Stored("copy"), bytes);
+  EXPECT_EQ(store_.Stat({"b", "copy"}).Wait()->content_type, "text/x");
+}
+
+TEST_F(ObjectTest, DeletesSomeOneByOne) {
+  const std::vector<store::Name> names = {{"b", "a"}, {"b", "x\x01y"}, {"b", "c"}};
+  for (const store::Name& name : names) Put(name.key, "x");
+  const std::vector<Status> statuses = DeleteKeys(context_, names, {});
+  ASSERT_EQ(statuses.size(), 3U);
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(store_.List({.bucket = "b"}).Wait()->objects.size(), 0U);
+}
+
+}  // namespace
+}  // namespace headrace::object
