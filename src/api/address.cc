@@ -24,6 +24,13 @@ Result<Address> ParseAddress(std::string_view uri) {
     if (slash != std::string_view::npos) address.key = rest.substr(slash + 1);
     return address;
   }
+  if (uri.starts_with("s3:") && !uri.starts_with("s3://")) {
+    // A slip of the finger must not write a local file.
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("'{}' is not an S3 address; write s3://bucket/key, or ./{} for a "
+                              "local file of that name",
+                              uri, uri));
+  }
   const std::size_t scheme_end = uri.find("://");
   if (scheme_end == std::string_view::npos) {
     address.scheme = Address::Scheme::kFile;

@@ -10,6 +10,7 @@ namespace headrace::object {
 
 Fetch::Fetch(const Context* context, FetchItem item) : context_(*context), item_(std::move(item)) {
   const GetOptions& options = item_.options;
+  size_ = options.size;
   if (options.range) begin_ = options.range->offset;
   const std::uint64_t wanted = options.range ? options.range->length : UINT64_MAX;
   if (options.size) {
@@ -117,7 +118,7 @@ Status Fetch::TakeWhole(store::ReadReply reply) {
     return {};
   }
   // Longer than a part: keep what came, fetch the rest in ranges.
-  length_ = reply.object_size;
+  size_ = length_ = reply.object_size;
   Buffer all = context_.buffers->Allocate(*length_);
   std::memcpy(all.mutable_data(), reply.data.data(), reply.received);
   fetched_.data = std::move(all);
@@ -127,12 +128,15 @@ Status Fetch::TakeWhole(store::ReadReply reply) {
 
 Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
   if (fetched_.etag.empty()) fetched_.etag = reply.etag;
-  if (!reply.etag.empty() && reply.etag != fetched_.etag) {
+  // An answer that there is nothing in the range has no ETag; the size gives the other version
+  // away.
+  const bool other_size = reply.object_size != size_.value_or(reply.object_size);
+  if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) {
     return Status(
         StatusCode::kObjectChanged,
         fmt::format("{} was replaced while it was being read; read it again", item_.name.key));
   }
-  fetched_.object_size = reply.object_size;
+  size_ = fetched_.object_size = reply.object_size;
   const std::uint64_t available = reply.object_size - std::min(begin_, reply.object_size);
   if (!length_) {
     length_ = available;

@@ -68,7 +68,8 @@ class Fetch {
   // Of the object: where the result begins, and how long it is once that is known.
   std::uint64_t begin_ = 0;
   std::optional<std::uint64_t> length_;
-  bool whole_ = false;  // one GET without a range is under way
+  std::optional<std::uint64_t> size_;  // the object's, listed or answered
+  bool whole_ = false;                 // one GET without a range is under way
   std::vector<Piece> pieces_;
   std::size_t pieces_left_ = 0;
   std::optional<Result<Fetched>> result_;

@@ -560,7 +560,10 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   if (!size) size = ParseActualObjectSize(attempt.error_body);
   if (!size) return false;
   if (reply_.received == 0) {
-    if (!request_.range) return false;
+    // Where a version is wanted and If-Match cannot ask for it, this answer is of no use: it does
+    // not name its own.
+    const bool unchecked = drop_if_match_ || context_.endpoints->refuses_if_match();
+    if (!request_.range || (unchecked && !etag_.empty())) return false;
     reply_.status = attempt.status;
     reply_.headers = headers;
   } else if (*size != reply_.received + (request_.range ? request_.range->offset : 0)) {
@@ -598,7 +601,16 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
     return Fail(attempt.slot, ToStatus(answer, facts), ErrorClass::kRedirect);
   }
   const ErrorClass error_class = Classify(answer, facts);
-  const Status status = ToStatus(answer, facts);
+  Status status = ToStatus(answer, facts);
+  if (answer.http_status == 416 && !etag_.empty()) {
+    // The version that is being read reaches further.
+    status = Status(
+        StatusCode::kObjectChanged,
+        fmt::format("{} was replaced by a shorter object while it was being read; open it again to "
+                    "read the new version",
+                    FormatUri(request_.bucket, request_.key)),
+        status.info());
+  }
   if (error_class == ErrorClass::kAuthRefresh && context_.credentials != nullptr) {
     context_.credentials->Invalidate(*attempt.credentials);
   }
