@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from multiprocessing import forkserver
 
 import pytest
 
 import headrace
 from servers import EmbeddedServer
+
+
+def end_forkserver() -> None:
+    """Ends the process that earlier tests started with another environment."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,7 +27,9 @@ def server() -> Iterator[EmbeddedServer]:
             if name.startswith("AWS_"):
                 del os.environ[name]
         os.environ.update(running.environment())
+        end_forkserver()
         yield running
+        end_forkserver()
         os.environ.clear()
         os.environ.update(before)
 

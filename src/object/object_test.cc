@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "object/fetch.h"
@@ -354,6 +355,42 @@ TEST_F(ObjectTest, WhereThePartsEndTheErrorGivesTheCure) {
   ASSERT_TRUE(sized.Write(std::as_bytes(std::span(bytes)), {}).ok());
   ASSERT_TRUE(sized.Close({}).ok());
   EXPECT_EQ(Stored("o"), bytes);
+}
+
+TEST_F(ObjectTest, DownloadsAnySizeOrRange) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const int fd = fileno(file);
+  for (const std::size_t size : {0UL, 1UL, kPart, kPart + 1, 7 * kPart + 3}) {
+    const std::string bytes = Pattern(size);
+    Put("o", bytes);
+    for (const bool known : {true, false}) {
+      for (const std::optional<ByteRange> range :
+           {std::optional<ByteRange>(), std::optional(ByteRange{1, 2 * kPart}),
+            std::optional(ByteRange{5})}) {
+        ASSERT_EQ(ftruncate(fd, 0), 0);
+        GetOptions options;
+        options.range = range;
+        if (known) options.size = size;
+        std::uint64_t moved = 0;
+        Result<ObjectInfo> info = DownloadFile(context_, {"b", "o"}, fd, options, {},
+                                               [&](std::uint64_t n) { moved += n; });
+        ASSERT_TRUE(info.ok()) << info.status().ToString();
+        std::string expected = bytes;
+        if (range)
+          expected =
+              range->offset >= size
+                  ? ""
+                  : bytes.substr(range->offset, std::min<std::uint64_t>(range->length, size));
+        std::string out(size + 10, '\0');
+        const ssize_t n = pread(fd, out.data(), out.size(), 0);
+        EXPECT_EQ(out.substr(0, static_cast<std::size_t>(n)), expected) << size;
+        EXPECT_EQ(moved, expected.size());
+        EXPECT_EQ(info->size, size);
+      }
+    }
+  }
+  std::fclose(file);
 }
 
 TEST_F(ObjectTest, LargeCopiesGoInParts) {

@@ -117,6 +117,7 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
   std::deque<Part> parts;
   std::uint64_t next = begin;
   bool known = options.size.has_value();
+  bool first_answered = false;
   auto send = [&](Lease lease) {
     // The first request of an unknown or small object asks without a range: its checksum comes
     // along.
@@ -162,10 +163,21 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
                     fmt::format("{} has {} bytes, not the {} that were listed: it was replaced",
                                 name.key, reply.object_size, *options.size));
     }
-    known = true;
-    end = std::min(end, reply.object_size);
+    if (first_answered && reply.object_size != info.size) {
+      return Status(
+          StatusCode::kObjectChanged,
+          fmt::format("{} grew or shrank while it was being read; read it again", name.key));
+    }
+    const std::uint64_t there = std::min(end, reply.object_size);
+    const std::uint64_t expected = std::min(part_size, there - std::min(offset, there));
+    if (reply.received != expected) {
+      return Status(StatusCode::kProtocol, fmt::format("{}: {} bytes at {} were asked for, {} came",
+                                                       name.key, expected, offset, reply.received));
+    }
+    first_answered = known = true;
+    end = there;
     info.size = reply.object_size;
-    info.etag = reply.etag;
+    if (!reply.etag.empty()) info.etag = reply.etag;
     info.last_modified = reply.last_modified;
     info.content_type = reply.content_type;
     info.metadata = reply.metadata;
