@@ -14,8 +14,8 @@
 namespace headrace::s3 {
 namespace {
 
-constexpr std::size_t kErrorBodyLimit = 64 * 1024;
-constexpr std::size_t kFirstGrowth = 64 * 1024;
+constexpr std::size_t kErrorBodyLimit = 64UL * 1024;
+constexpr std::size_t kFirstGrowth = 64UL * 1024;
 // Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
 constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
 // Bytes that fail their checksum are fetched again this many times.
