@@ -15,14 +15,12 @@
 namespace headrace::object {
 namespace {
 
-using testing::ElementsAre;
-
 constexpr std::size_t kPart = 1000;
 
 std::string Pattern(std::size_t size, unsigned seed = 1) {
   std::string bytes(size, '\0');
   for (std::size_t i = 0; i < size; ++i) {
-    bytes[i] = static_cast<char>((i * 2654435761U + seed * 97U) >> 11);
+    bytes[i] = static_cast<char>((i * 2654435761U + std::size_t{seed} * 97U) >> 11);
   }
   return bytes;
 }
@@ -224,6 +222,7 @@ TEST_F(ObjectTest, AnnouncedBatchesNeverKeepAWaitingOneFromItsMemory) {
   Put("o", Pattern(kPart));
   const std::vector<FetchItem> items(100, {{"b", "o"}, {.range = std::nullopt, .size = kPart}});
   std::vector<std::unique_ptr<GetMany>> ahead;
+  ahead.reserve(4);
   for (int i = 0; i < 4; ++i) {
     ahead.push_back(std::make_unique<GetMany>(&context_, items, GetManyOptions{.ahead = true}));
   }

@@ -165,6 +165,7 @@ class FileStore final : public Store {
   Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
                                           const std::vector<std::string>& keys) override {
     std::vector<Status> statuses;
+    statuses.reserve(keys.size());
     for (const std::string& key : keys) statuses.push_back(DeleteNow({bucket, key}).status());
     return Now<std::vector<Status>>(std::move(statuses));
   }
@@ -214,7 +215,7 @@ class FileStore final : public Store {
   static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
     Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file.get() < 0) return FileError(errno, "creating", path);
-    const Status status = WriteAll(file.get(), bytes, path);
+    Status status = WriteAll(file.get(), bytes, path);
     if (!status.ok()) unlink(path.c_str());
     return status;
   }
