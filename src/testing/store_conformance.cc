@@ -15,7 +15,7 @@ Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 std::string Pattern(std::size_t size, unsigned seed) {
   std::string bytes(size, '\0');
   for (std::size_t i = 0; i < size; ++i) {
-    bytes[i] = static_cast<char>((i * 2654435761U + seed * 40503U) >> 11);
+    bytes[i] = static_cast<char>((i * 2654435761ULL + seed * 40503ULL) >> 11);
   }
   return bytes;
 }
@@ -365,6 +365,7 @@ TEST_P(StoreConformance, ManyReadsAtOnceAndDroppedOnes) {
   const std::string bytes = Pattern(200'000, 6);
   Put("o", bytes);
   std::vector<Pending<ReadReply>> reads;
+  reads.reserve(100);
   for (int i = 0; i < 100; ++i) reads.push_back(store_->Read({.name = {bucket_, "o"}}));
   std::vector<std::byte> into(200'000);
   for (int i = 0; i < 20; ++i) {
