@@ -38,7 +38,7 @@ std::size_t OnBody(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-int OnSocket(CURL*, curl_socket_t fd, int what, void* epoll, void* known) {
+int OnSocket(CURL*, curl_socket_t fd, int what, void* epoll, void*) {
   const int ep = *static_cast<int*>(epoll);
   if (what == CURL_POLL_REMOVE) {
     epoll_ctl(ep, EPOLL_CTL_DEL, fd, nullptr);
@@ -47,9 +47,7 @@ int OnSocket(CURL*, curl_socket_t fd, int what, void* epoll, void* known) {
   epoll_event event{};
   event.events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
   event.data.fd = fd;
-  if (epoll_ctl(ep, known != nullptr ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0) {
-    epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
-  }
+  if (epoll_ctl(ep, EPOLL_CTL_MOD, fd, &event) != 0) epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
   return 0;
 }
 
@@ -104,7 +102,7 @@ int Run(const nlohmann::json& cell) {
     curl_easy_setopt(transfer.easy, CURLOPT_WRITEDATA, &transfer);
     curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, &transfer);
     curl_easy_setopt(transfer.easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(transfer.easy, CURLOPT_BUFFERSIZE, 256L * 1024);
+    curl_easy_setopt(transfer.easy, CURLOPT_BUFFERSIZE, size < 1'000'000 ? 100L * 1024 : 512L * 1024);
     curl_easy_setopt(transfer.easy, CURLOPT_FAILONERROR, 1L);
     next(transfer);
   }
@@ -126,8 +124,9 @@ int Run(const nlohmann::json& cell) {
     }
     for (int i = 0; i < n; ++i) {
       const auto& e = events[static_cast<std::size_t>(i)];
-      const int mask =
-          (e.events & EPOLLIN ? CURL_CSELECT_IN : 0) | (e.events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
+      const int mask = (e.events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                       (e.events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                       (e.events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
       curl_multi_socket_action(multi, e.data.fd, mask, &running);
     }
     if (began == Clock::time_point{} && since(start) >= warmup) {

@@ -15,6 +15,8 @@ from servers.s3 import S3Server
 from . import processes
 
 ROOT = Path(__file__).resolve().parents[2]
+# A runner that has not ended so long after its time is killed, and its cell has failed. Seconds.
+PATIENCE = 60.0
 PYTHONS = {
     "headrace": ROOT / ".venv/bin/python",
     "peers": ROOT / ".bench/peers/bin/python",
@@ -90,6 +92,8 @@ def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: flo
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
+    limit = threading.Timer(warmup + seconds + PATIENCE, process.kill)
+    limit.start()
     begin: tuple[float, float, int] | None = None
     result: Measured | None = None
     for line in process.stdout:
@@ -117,6 +121,7 @@ def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: flo
                 extra={k: v for k, v in event.items() if k not in known},
             )
             break
+    limit.cancel()
     over.set()
     watcher.join()
     if result:

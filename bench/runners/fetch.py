@@ -36,14 +36,13 @@ def headrace_batches(c: dict[str, Any]) -> None:
     client = headrace.Client(
         region="us-east-1",
         endpoint_url=c["endpoint"],
-        config=headrace.ClientConfig(max_in_flight=c["in_flight"]),
+        config=headrace.ClientConfig(max_in_flight=c["in_flight"], **c.get("config", {})),
     )
-    keys, choose = keys_of(c), random.Random(0)
+    listed, choose = list(client.list(f"s3://{c['bucket']}/{c['prefix']}")), random.Random(0)
     meter = Meter(c["warmup"], c["seconds"])
     n = c.get("batch", 4096)  # long calls: no pause between them
     while True:
-        uris = [f"s3://{c['bucket']}/{key}" for key in choose.choices(keys, k=n)]
-        for data in client.get_many(uris, ordered=False):
+        for data in client.get_many(choose.choices(listed, k=n), ordered=False):
             if not meter.tick(1, use(data, c)):
                 meter.end()
                 return

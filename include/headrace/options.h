@@ -45,7 +45,7 @@ struct ClientOptions {
   std::size_t memory_limit = 0;
   // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four.
   int loop_threads = 0;
-  double throughput_target_gbps = 10.0;
+  double throughput_target_gbps = 20.0;
 
   // --- how patiently ---
   std::chrono::milliseconds connect_timeout{3'000};

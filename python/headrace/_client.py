@@ -35,6 +35,12 @@ class ObjectInfo:
     content_type: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
     is_prefix: bool = False
+    scheme: str = "s3"
+
+    @property
+    def uri(self) -> str:
+        """The object's address, as every call of :class:`Client` takes it."""
+        return f"{self.scheme}://{self.bucket}{'/' if self.bucket else ''}{self.key}"
 
 
 def _time(seconds: float) -> datetime.datetime:
@@ -104,12 +110,12 @@ class Client:
         """
         if delimiter not in ("", "/"):
             raise InvalidArgument(f"delimiter {delimiter!r}: only '/' can be one")
-        _, bucket, _ = _native.split_address(uri)
+        scheme, bucket, _ = _native.split_address(uri)
         lister = self._native.list(uri, delimiter == "/", start_after)
-        return self._entries(lister, bucket)
+        return self._entries(lister, scheme, bucket)
 
     @staticmethod
-    def _entries(lister: _native.Lister, bucket: str) -> Iterator[ObjectInfo]:
+    def _entries(lister: _native.Lister, scheme: str, bucket: str) -> Iterator[ObjectInfo]:
         while page := lister.next_page():
             for key, is_prefix, size, etag, modified, storage_class in page:
                 yield ObjectInfo(
@@ -120,10 +126,12 @@ class Client:
                     _time(modified),
                     storage_class or "STANDARD",
                     is_prefix=is_prefix,
+                    scheme=scheme,
                 )
 
     def head(self, uri: str) -> ObjectInfo:
         """Asks for an object's description."""
+        scheme, _, _ = _native.split_address(uri)
         bucket, key, size, etag, modified, storage_class, content_type, metadata = (
             self._native.head(uri)
         )
@@ -136,6 +144,7 @@ class Client:
             storage_class or "STANDARD",
             content_type,
             metadata,
+            scheme=scheme,
         )
 
     def get(
@@ -174,7 +183,7 @@ class Client:
     @overload
     def get_many(
         self,
-        uris: Iterable[str],
+        uris: Iterable[str | ObjectInfo],
         *,
         ordered: bool = True,
         max_in_flight: int | None = None,
@@ -184,7 +193,7 @@ class Client:
     @overload
     def get_many(
         self,
-        uris: Iterable[str],
+        uris: Iterable[str | ObjectInfo],
         *,
         ordered: bool = True,
         max_in_flight: int | None = None,
@@ -193,7 +202,7 @@ class Client:
 
     def get_many(
         self,
-        uris: Iterable[str],
+        uris: Iterable[str | ObjectInfo],
         *,
         ordered: bool = True,
         max_in_flight: int | None = None,
@@ -206,6 +215,8 @@ class Client:
 
         Parameters
         ----------
+        uris : iterable of str or ObjectInfo
+            What to fetch; of an object that was listed, the size is not asked for again.
         ordered : bool
             Results in the order of `uris`, else as they arrive.
         max_in_flight : int, optional
@@ -215,7 +226,8 @@ class Client:
         """
         if on_error not in ("raise", "return"):
             raise InvalidArgument(f"on_error {on_error!r}: it is 'raise' or 'return'")
-        batch = self._native.get_many(uris, ordered, max_in_flight or 0)
+        items = ((uri.uri, uri.size) if isinstance(uri, ObjectInfo) else uri for uri in uris)
+        batch = self._native.get_many(items, ordered, max_in_flight or 0)
         return self._results(batch, on_error == "raise")
 
     @staticmethod

@@ -54,7 +54,7 @@ class ClientConfig:
         Static credentials. Default: as the AWS tools find them.
     """
 
-    throughput_target_gbps: float = 10.0
+    throughput_target_gbps: float = 20.0
     part_size: int = 8 * MIB
     unsigned: bool = False
     force_path_style: bool = False

@@ -62,7 +62,15 @@ nb::object Get(ClientHandle& self, nb::handle uri, std::optional<std::uint64_t> 
 HeldBatch GetMany(ClientHandle& self, nb::handle uris, bool ordered, int max_in_flight) {
   std::shared_ptr<Client> client = self.Get();
   std::vector<GetItem> items;
-  for (nb::handle uri : nb::iter(uris)) items.push_back({ToBytes(uri), {}});
+  for (nb::handle item : nb::iter(uris)) {
+    GetItem& added = items.emplace_back();
+    if (nb::isinstance<nb::tuple>(item)) {  // (address, size)
+      added.uri = ToBytes(item[0]);
+      added.options.size = nb::cast<std::uint64_t>(item[1]);
+    } else {
+      added.uri = ToBytes(item);
+    }
+  }
   std::unique_ptr<GetBatch> batch = Blocking([&] {
     return client->GetMany(std::move(items), {.ordered = ordered, .max_in_flight = max_in_flight});
   });

@@ -178,6 +178,32 @@ def test_get_many_reports_each_failure(client: headrace.Client, bucket: str) -> 
         client.get_many(uris, on_error="ignore")  # type: ignore[call-overload]
 
 
+def test_get_many_of_what_was_listed_asks_for_no_size_again(
+    client: headrace.Client, bucket: str
+) -> None:
+    for name in "abc":
+        client.put(f"{bucket}/listed/{name}", name.encode() * 10)
+    listed = list(client.list(f"{bucket}/listed/"))
+    assert [info.uri for info in listed] == [f"{bucket}/listed/{name}" for name in "abc"]
+    assert client.head(listed[0].uri).uri == listed[0].uri
+    assert [bytes(data).decode() for data in client.get_many(listed)] == [n * 10 for n in "abc"]
+    client.put(listed[0].uri, b"longer than it was")
+    with pytest.raises(headrace.ObjectChanged, match="listed"):
+        list(client.get_many(listed))
+
+
+def test_leaving_get_many_amid_large_objects_is_safe(client: headrace.Client, bucket: str) -> None:
+    """What still arrives must not be written into memory that was given back."""
+    uris = [f"{bucket}/large/{i}" for i in range(6)]
+    for uri in uris:
+        client.put(uri, bytes(40 << 20))
+    for sizes_known in (False, True):
+        for _ in range(5):
+            items = list(client.list(f"{bucket}/large/")) if sizes_known else uris
+            assert len(next(client.get_many(items, ordered=False))) == 40 << 20
+    assert used_budget(client) == 0
+
+
 def test_dropping_get_many_cancels(client: headrace.Client, bucket: str) -> None:
     for i in range(8):
         client.put(f"{bucket}/{i}", b"x" * 100_000)

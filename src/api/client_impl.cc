@@ -43,7 +43,7 @@ std::size_t MemoryLimit(const ClientOptions& options) {
 
 ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options)
     : budget_(MemoryBudget::Split(MemoryLimit(options))),
-      buffers_(std::min<std::size_t>(MemoryLimit(options) / 4, std::size_t{256} << 20)),
+      buffers_(budget_.limit(Share::kReads)),
       engine_(std::move(engine_options), &buffers_, &clock_),
       s3_(&engine_),
       memory_(store::MakeMemoryStore()),

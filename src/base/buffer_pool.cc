@@ -77,15 +77,27 @@ struct BufferPool::State {
   void Return(std::byte* data, std::size_t capacity) {
     // Another thread of the parent may have held the lock at the fork.
     if (generation != ForkGeneration()) return;
+    std::vector<std::pair<std::byte*, std::size_t>> surplus;
     {
       std::lock_guard lock(mu);
+      // What was used last is wanted next: other sizes make room for it, the largest first.
+      for (auto it = free.rbegin(); it != free.rend() && retained + capacity > retain;) {
+        if (it->first == capacity || it->second.empty()) {
+          ++it;
+          continue;
+        }
+        surplus.emplace_back(it->second.back(), it->first);
+        it->second.pop_back();
+        retained -= it->first;
+      }
       if (retained + capacity <= retain) {
         free[capacity].push_back(data);
         retained += capacity;
-        return;
+      } else {
+        surplus.emplace_back(data, capacity);
       }
     }
-    Unmap(data, capacity);
+    for (const auto& [memory, size] : surplus) Unmap(memory, size);
   }
 
   const std::size_t retain;

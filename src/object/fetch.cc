@@ -8,7 +8,8 @@
 
 namespace headrace::object {
 
-Fetch::Fetch(const Context* context, FetchItem item) : context_(*context), item_(std::move(item)) {
+Fetch::Fetch(const Context* context, FetchItem item, std::uint64_t expected)
+    : context_(*context), item_(std::move(item)), expected_(expected) {
   const GetOptions& options = item_.options;
   size_ = options.size;
   if (options.range) begin_ = options.range->offset;
@@ -22,7 +23,7 @@ Fetch::Fetch(const Context* context, FetchItem item) : context_(*context), item_
   whole_ = !options.range && (!length_ || *length_ <= context_.options.part_size);
 }
 
-std::size_t Fetch::bytes_needed() const { return length_.value_or(context_.options.part_size); }
+std::size_t Fetch::bytes_needed() const { return length_.value_or(expected_); }
 
 void Fetch::Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t tag) {
   lease_ = std::move(lease);
@@ -31,15 +32,16 @@ void Fetch::Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t t
   fetched_.etag = item_.options.if_match;
   if (whole_) {
     store::ReadRequest request{.name = item_.name, .etag = item_.options.if_match};
-    request.keep_at_most = bytes_needed();
+    request.keep_at_most = std::min<std::uint64_t>(bytes_needed(), context_.options.part_size);
     pieces_.push_back({.pending = context_.store->Read(std::move(request))});
     pieces_left_ = 1;
     done_->Watch(pieces_.back().pending, tag_);
     return;
   }
   if (!length_) {  // a range to the end of an object of unknown size: the first part tells the size
-    fetched_.data = context_.buffers->Allocate(context_.options.part_size);
-    Send(0, context_.options.part_size);
+    const std::uint64_t first = std::min<std::uint64_t>(expected_, context_.options.part_size);
+    fetched_.data = context_.buffers->Allocate(first);
+    Send(0, first);
     return;
   }
   fetched_.data = context_.buffers->Allocate(*length_);
@@ -82,8 +84,8 @@ void Fetch::Fail(Status status) {
   result_ = std::move(status);
 }
 
-bool Fetch::Advance() {
-  if (result_) return true;
+Fetch::Step Fetch::Advance() {
+  if (result_) return Step::kDone;
   for (std::size_t i = 0; i < pieces_.size() && !result_; ++i) {
     Piece& piece = pieces_[i];
     if (!piece.pending.valid() || !piece.pending.ready()) continue;
@@ -97,32 +99,51 @@ bool Fetch::Advance() {
     }
     if (!status.ok()) Fail(std::move(status));
   }
-  if (result_) return true;
-  if (pieces_left_ > 0) return false;
+  if (result_) return Step::kDone;
+  if (outgrown_) {
+    if (lease_.bytes() < *length_) return Step::kOutgrown;
+    Resume(std::move(lease_));
+  }
+  if (pieces_left_ > 0) return Step::kUnderWay;
   result_ = std::move(fetched_);
-  return true;
+  return Step::kDone;
+}
+
+void Fetch::Resume(Lease lease) {
+  outgrown_ = false;
+  const std::uint64_t have = fetched_.data.size();
+  Buffer all = context_.buffers->Allocate(*length_);
+  std::memcpy(all.mutable_data(), fetched_.data.data(), have);
+  fetched_.data = std::move(all);
+  lease_ = std::move(lease);
+  SendPieces(have);
+}
+
+FetchItem Fetch::OutgrownItem() const {
+  FetchItem item = item_;
+  item.options.size = fetched_.object_size;
+  item.options.if_match = fetched_.etag;
+  return item;
+}
+
+Status Fetch::Changed() const {
+  return Status(
+      StatusCode::kObjectChanged,
+      fmt::format("{} was replaced while it was being read; read it again", item_.name.key));
 }
 
 Status Fetch::TakeWhole(store::ReadReply reply) {
   fetched_.etag = reply.etag;
   fetched_.object_size = reply.object_size;
-  if (reply.received >= reply.object_size) {
-    if (length_ && *length_ != reply.object_size) {
-      return Status(
-          StatusCode::kObjectChanged,
-          fmt::format("{} has {} bytes, not the {} that were listed: it was replaced; list "
-                      "again to read the new version",
-                      item_.name.key, reply.object_size, *length_));
-    }
-    fetched_.data = std::move(reply.data);
-    return {};
+  if (length_ && *length_ != reply.object_size) {
+    return Status(StatusCode::kObjectChanged,
+                  fmt::format("{} has {} bytes, not the {} that were listed: it was replaced; list "
+                              "again to read the new version",
+                              item_.name.key, reply.object_size, *length_));
   }
-  // Longer than a part: keep what came, fetch the rest in ranges.
+  outgrown_ = reply.received < reply.object_size;
   size_ = length_ = reply.object_size;
-  Buffer all = context_.buffers->Allocate(*length_);
-  std::memcpy(all.mutable_data(), reply.data.data(), reply.received);
-  fetched_.data = std::move(all);
-  SendPieces(reply.received);
+  fetched_.data = std::move(reply.data);
   return {};
 }
 
@@ -131,29 +152,19 @@ Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
   // An answer that there is nothing in the range has no ETag; the size gives the other version
   // away.
   const bool other_size = reply.object_size != size_.value_or(reply.object_size);
-  if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) {
-    return Status(
-        StatusCode::kObjectChanged,
-        fmt::format("{} was replaced while it was being read; read it again", item_.name.key));
-  }
+  if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) return Changed();
   size_ = fetched_.object_size = reply.object_size;
   const std::uint64_t available = reply.object_size - std::min(begin_, reply.object_size);
-  if (!length_) {
-    length_ = available;
-    if (piece.length < available) {
-      Buffer all = context_.buffers->Allocate(available);
-      std::memcpy(all.mutable_data(), fetched_.data.data(), reply.received);
-      fetched_.data = std::move(all);
-      SendPieces(reply.received);
-      return {};
-    }
-  }
   const std::uint64_t expected =
       std::min(piece.length, available - std::min(piece.offset, available));
   if (reply.received != expected) {
     return Status(StatusCode::kProtocol,
                   fmt::format("{}: {} bytes at {} were asked for, {} came", item_.name.key,
                               expected, begin_ + piece.offset, reply.received));
+  }
+  if (!length_) {
+    length_ = available;
+    outgrown_ = piece.length < available;
   }
   if (available < fetched_.data.size()) fetched_.data = fetched_.data.Slice(0, available);
   return {};
@@ -166,14 +177,29 @@ Result<Fetched> Fetch::Take() {
 }
 
 Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop) {
-  Fetch fetch(&context, std::move(item));
-  ASSIGN_OR_RETURN(Lease lease, context.budget->Acquire(Share::kReads, fetch.bytes_needed(), stop));
+  std::optional<Fetch> fetch;
   CompletionQueue<std::size_t> done;
-  fetch.Start(std::move(lease), &done, 0);
-  while (done.Next(stop)) {
-    if (fetch.Advance()) return fetch.Take();
+  while (true) {
+    fetch.emplace(&context, item, context.options.part_size);
+    ASSIGN_OR_RETURN(Lease lease,
+                     context.budget->Acquire(Share::kReads, fetch->bytes_needed(), stop));
+    fetch->Start(std::move(lease), &done, 0);
+    bool short_of_memory = false;
+    while (!short_of_memory) {
+      if (!done.Next(stop)) return Status(StatusCode::kCancelled, "stopped by the caller");
+      const Fetch::Step step = fetch->Advance();
+      if (step == Fetch::Step::kDone) return fetch->Take();
+      if (step == Fetch::Step::kUnderWay) continue;
+      if (auto more = context.budget->TryAcquire(Share::kReads, fetch->bytes_needed())) {
+        fetch->Resume(std::move(*more));
+      } else {
+        // Memory is waited for with none in hand (base/budget.h).
+        item = fetch->OutgrownItem();
+        short_of_memory = true;
+      }
+    }
+    fetch.reset();
   }
-  return Status(StatusCode::kCancelled, "stopped by the caller");
 }
 
 }  // namespace headrace::object

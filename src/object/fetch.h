@@ -34,16 +34,27 @@ struct Fetched {
 // Used by one thread. Dropping it cancels.
 class Fetch {
  public:
-  Fetch(const Context* context, FetchItem item);
+  // `expected` is the length to plan for as long as the result's is unknown.
+  Fetch(const Context* context, FetchItem item, std::uint64_t expected);
 
-  // Bytes of memory that Start needs.
+  // Bytes of memory that Start needs; once outgrown, what Resume needs.
   std::size_t bytes_needed() const;
+  // Of the result in bytes, once known.
+  std::optional<std::uint64_t> length() const { return length_; }
   // Sends the first requests. Every one of them, when it is ready, puts `tag` into `done` once;
   // call Advance then.
   void Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t tag);
-  // Takes what arrived, sends what must follow. True when the result is there.
-  bool Advance();
-  // REQUIRES: Advance() returned true. The lease ends: the bytes are the caller's now.
+
+  // kOutgrown: the object turned out longer than the lease. Go on with Resume, or drop this and
+  // start another with OutgrownItem() when there is memory.
+  enum class Step : std::uint8_t { kUnderWay, kOutgrown, kDone };
+  // Takes what arrived, sends what must follow.
+  Step Advance();
+  // Replaces the lease and sends for the rest. REQUIRES: Advance() said kOutgrown.
+  void Resume(Lease lease);
+  // The same item with the size and the version that the first part told.
+  FetchItem OutgrownItem() const;
+  // REQUIRES: Advance() said kDone. The lease ends: the bytes are the caller's now.
   Result<Fetched> Take();
 
  private:
@@ -57,10 +68,12 @@ class Fetch {
   void SendPieces(std::uint64_t from);
   Status TakeWhole(store::ReadReply reply);
   Status TakePiece(const Piece& piece, const store::ReadReply& reply);
+  Status Changed() const;
   void Fail(Status status);
 
   const Context& context_;
   const FetchItem item_;
+  const std::uint64_t expected_;
   Lease lease_;
   CompletionQueue<std::size_t>* done_ = nullptr;
   std::size_t tag_ = 0;
@@ -70,10 +83,11 @@ class Fetch {
   std::optional<std::uint64_t> length_;
   std::optional<std::uint64_t> size_;  // the object's, listed or answered
   bool whole_ = false;                 // one GET without a range is under way
-  std::vector<Piece> pieces_;
-  std::size_t pieces_left_ = 0;
-  std::optional<Result<Fetched>> result_;
+  bool outgrown_ = false;              // fetched_ holds the first part only
   Fetched fetched_;
+  std::optional<Result<Fetched>> result_;
+  std::size_t pieces_left_ = 0;
+  std::vector<Piece> pieces_;  // after fetched_, so dropped before it: they write into its buffer
 };
 
 // Fetches one object and waits for it.

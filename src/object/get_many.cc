@@ -1,6 +1,14 @@
 #include "object/get_many.h"
 
+#include <algorithm>
+
 namespace headrace::object {
+namespace {
+
+// Small objects vary: planning for less than this would save little.
+constexpr std::uint64_t kLeastPlanned = std::uint64_t{256} << 10;
+
+}  // namespace
 
 GetMany::GetMany(const Context* context, std::vector<FetchItem> items, GetManyOptions options)
     : context_(*context),
@@ -9,23 +17,97 @@ GetMany::GetMany(const Context* context, std::vector<FetchItem> items, GetManyOp
       items_(std::move(items)),
       fetches_(items_.size()),
       finished_(items_.size()) {
+  for (std::size_t i = 0; i < items_.size(); ++i) waiting_.insert(waiting_.end(), i);
   StartWhatFits();
 }
 
-void GetMany::StartWhatFits() {
-  while (next_start_ < items_.size() && TryStart(next_start_)) ++next_start_;
+std::unique_ptr<Fetch> GetMany::MakeFetch(std::size_t index) const {
+  const std::uint64_t expected =
+      largest_ == 0 ? context_.options.part_size : std::max(largest_, std::min<std::uint64_t>(kLeastPlanned, context_.options.part_size));
+  return std::make_unique<Fetch>(&context_, items_[index], expected);
 }
 
-bool GetMany::TryStart(std::size_t index) {
-  if (options_.max_in_flight > 0 && active_ >= options_.max_in_flight) return false;
-  auto fetch = std::make_unique<Fetch>(&context_, items_[index]);
-  std::optional<Lease> lease = context_.budget->TryAcquire(share_, fetch->bytes_needed());
-  if (!lease) return false;
+void GetMany::StartWhatFits() {
+  while (!waiting_.empty()) {
+    if (options_.max_in_flight > 0 && active_ >= options_.max_in_flight) return;
+    const std::size_t index = *waiting_.begin();
+    std::unique_ptr<Fetch> fetch = MakeFetch(index);
+    std::optional<Lease> lease = context_.budget->TryAcquire(share_, fetch->bytes_needed());
+    if (!lease) return;
+    Start(index, std::move(fetch), std::move(*lease));
+  }
+}
+
+void GetMany::Start(std::size_t index, std::unique_ptr<Fetch> fetch, Lease lease) {
+  waiting_.erase(index);
   ++active_;
   ++holding_;
   fetches_[index] = std::move(fetch);
-  fetches_[index]->Start(std::move(*lease), &done_, index);
-  return true;
+  fetches_[index]->Start(std::move(lease), &done_, index);
+}
+
+void GetMany::PutBack(std::size_t index, FetchItem item) {
+  if (finished_[index]) {
+    finished_[index] = false;
+  } else {
+    --active_;
+  }
+  --holding_;
+  fetches_[index].reset();
+  items_[index] = std::move(item);
+  waiting_.insert(index);
+}
+
+// Memory for a result that turned out longer than planned: what is free, or what the last of the
+// fetches behind it hold.
+std::optional<Lease> GetMany::MakeRoom(std::size_t index) {
+  const std::size_t bytes = fetches_[index]->bytes_needed();
+  std::optional<Lease> lease = context_.budget->TryAcquire(share_, bytes);
+  for (std::size_t last = items_.size() - 1; !lease && last > index; --last) {
+    if (fetches_[last] == nullptr || finished_[last]) continue;
+    PutBack(last, items_[last]);
+    lease = context_.budget->TryAcquire(share_, bytes);
+  }
+  return lease;
+}
+
+// Nothing is under way, and nothing can be given out: the next result lacks memory.
+Status GetMany::WaitForMemory(const std::stop_token& stop) {
+  if (holding_ > 0) {
+    // Later results stand in its way. Memory is waited for with none in hand (base/budget.h).
+    std::size_t last = items_.size() - 1;
+    while (fetches_[last] == nullptr) --last;
+    PutBack(last, items_[last]);
+    return {};
+  }
+  const std::size_t index = *waiting_.begin();
+  std::unique_ptr<Fetch> fetch = MakeFetch(index);
+  Result<Lease> lease = context_.budget->Acquire(share_, fetch->bytes_needed(), stop);
+  if (!lease.ok()) return lease.status();
+  Start(index, std::move(fetch), std::move(*lease));
+  return {};
+}
+
+void GetMany::Advance(std::size_t index) {
+  Fetch* fetch = fetches_[index].get();
+  if (fetch == nullptr || finished_[index]) return;
+  switch (fetch->Advance()) {
+    case Fetch::Step::kUnderWay:
+      return;
+    case Fetch::Step::kOutgrown:
+      largest_ = std::max(largest_, fetch->length().value_or(0));
+      if (std::optional<Lease> lease = MakeRoom(index)) {
+        fetch->Resume(std::move(*lease));
+      } else {
+        PutBack(index, fetch->OutgrownItem());
+      }
+      return;
+    case Fetch::Step::kDone:
+      largest_ = std::max(largest_, fetch->length().value_or(0));
+      finished_[index] = true;
+      if (!options_.ordered) finished_order_.push_back(index);
+      --active_;
+  }
 }
 
 std::optional<std::size_t> GetMany::NextToDeliver() const {
@@ -51,23 +133,15 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
   while (true) {
     if (const std::optional<std::size_t> index = NextToDeliver()) return Deliver(*index);
     StartWhatFits();
-    if (holding_ == 0) {
-      // Nothing of ours is held, so waiting for memory is safe (base/budget.h).
-      auto fetch = std::make_unique<Fetch>(&context_, items_[next_start_]);
-      Result<Lease> lease = context_.budget->Acquire(share_, fetch->bytes_needed(), stop);
-      if (!lease.ok()) return Item{next_start_, lease.status()};
-      ++active_;
-      ++holding_;
-      fetches_[next_start_] = std::move(fetch);
-      fetches_[next_start_]->Start(std::move(*lease), &done_, next_start_);
-      ++next_start_;
+    if (active_ == 0) {
+      if (const Status status = WaitForMemory(stop); !status.ok()) {
+        return Item{*waiting_.begin(), status};
+      }
+      continue;
     }
     const std::optional<std::size_t> ready = done_.Next(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};
-    if (fetches_[*ready] == nullptr || finished_[*ready] || !fetches_[*ready]->Advance()) continue;
-    finished_[*ready] = true;
-    finished_order_.push_back(*ready);
-    --active_;
+    Advance(*ready);
   }
 }
 

@@ -1,13 +1,16 @@
 // Many objects at once, with what became of each.
 //
 // Fetches start in the order given, as far as memory allows; those that do not fit start when
-// earlier results are taken. A batch that was announced ahead of need takes its memory from the
-// look-ahead share, so that it can never stand in the way of one that somebody waits for.
+// earlier results are taken. Where a length is unknown, that of the longest result so far is
+// planned for. What turns out longer takes the place of fetches behind it: they are put back and
+// start again later. A batch that was announced ahead of need takes its memory from the look-ahead
+// share, so that it can never stand in the way of one that somebody waits for.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "object/fetch.h"
@@ -36,7 +39,13 @@ class GetMany {
 
  private:
   void StartWhatFits();
-  bool TryStart(std::size_t index);
+  void Start(std::size_t index, std::unique_ptr<Fetch> fetch, Lease lease);
+  // Takes its results so far away; it starts anew, as `item`, when there is memory.
+  void PutBack(std::size_t index, FetchItem item);
+  std::unique_ptr<Fetch> MakeFetch(std::size_t index) const;
+  std::optional<Lease> MakeRoom(std::size_t index);
+  Status WaitForMemory(const std::stop_token& stop);
+  void Advance(std::size_t index);
   Item Deliver(std::size_t index);
   std::optional<std::size_t> NextToDeliver() const;
 
@@ -48,7 +57,8 @@ class GetMany {
   CompletionQueue<std::size_t> done_;
   std::vector<bool> finished_;
   std::deque<std::size_t> finished_order_;  // for unordered delivery
-  std::size_t next_start_ = 0;
+  std::set<std::size_t> waiting_;           // not started
+  std::uint64_t largest_ = 0;               // of the results so far, in bytes
   std::size_t delivered_ = 0;
   int active_ = 0;   // started, not finished
   int holding_ = 0;  // started, not given out: they hold leases

@@ -36,6 +36,7 @@ class CountingStore final : public store::Store {
   Pending<store::ReadReply> Read(store::ReadRequest request) override {
     ++reads;
     whole_reads += request.range ? 0 : 1;
+    if (stall && !request.into.empty()) return Stalled();
     Pending<store::ReadReply> reply = inner_->Read(std::move(request));
     return Map<store::ReadReply>(std::move(reply), [this](Result<store::ReadReply> r) {
       if (r.ok()) bytes_read += r->received;
@@ -98,6 +99,8 @@ class CountingStore final : public store::Store {
   int reads = 0;
   int whole_reads = 0;
   std::uint64_t bytes_read = 0;
+  // When set: reads into the caller's memory never end, and their cancelling calls this.
+  std::function<void()> stall;
   int stats = 0;
   int puts = 0;
   int open_uploads = 0;
@@ -106,6 +109,17 @@ class CountingStore final : public store::Store {
   int max_parts = 10'000;
 
  private:
+  Pending<store::ReadReply> Stalled() {
+    auto [pending, promise] = MakePending<store::ReadReply>();
+    auto held = std::make_shared<Promise<store::ReadReply>>(std::move(promise));
+    held->WritesToCaller();
+    held->OnCancel([this, held] {
+      stall();
+      held->Set(Status(StatusCode::kCancelled, "dropped"));
+    });
+    return std::move(pending);
+  }
+
   std::unique_ptr<store::Store> inner_ = store::MakeMemoryStore();
 };
 
@@ -215,6 +229,70 @@ TEST_F(ObjectTest, GetManyGivesEachItemItsOwnResultInOrder) {
     }
   }
   EXPECT_FALSE(batch.Next({}).has_value());
+}
+
+// Objects of unknown size turn out longer than a part: the rest, too, comes out of the budget.
+TEST_F(ObjectTest, ManyLargeObjectsOfUnknownSizeStayInsideTheBudget) {
+  std::vector<FetchItem> items;
+  for (unsigned i = 0; i < 40; ++i) {
+    const std::string key = fmt::format("k{}", i);
+    Put(key, Pattern((i % 3) * 10 * kPart, i));
+    items.push_back({{"b", key}, {}});
+  }
+  for (const bool ordered : {true, false}) {
+    GetMany batch(&context_, items, {.ordered = ordered});
+    std::set<std::size_t> seen;
+    while (std::optional<GetMany::Item> item = batch.Next({})) {
+      ASSERT_TRUE(item->result.ok()) << item->result.status().ToString();
+      EXPECT_EQ(item->result->data.view(),
+                Pattern((item->index % 3) * 10 * kPart, static_cast<unsigned>(item->index)));
+      seen.insert(item->index);
+    }
+    EXPECT_EQ(seen.size(), items.size());
+    EXPECT_LE(budget_.peak(Share::kReads), budget_.limit(Share::kReads));
+  }
+}
+
+// Larger than the whole share, between others: it waits until it is alone.
+TEST_F(ObjectTest, AnObjectLargerThanTheBudgetIsFetchedAlone) {
+  std::vector<FetchItem> items;
+  for (unsigned i = 0; i < 10; ++i) {
+    const std::string key = fmt::format("k{}", i);
+    Put(key, Pattern(i % 4 == 1 ? 100 * kPart : 15 * kPart, i));
+    items.push_back({{"b", key}, {}});
+  }
+  for (const bool ordered : {true, false}) {
+    GetMany batch(&context_, items, {.ordered = ordered});
+    std::size_t bytes = 0;
+    while (std::optional<GetMany::Item> item = batch.Next({})) bytes += item->result->data.size();
+    EXPECT_EQ(bytes, 3 * 100 * kPart + 7 * 15 * kPart);
+  }
+  EXPECT_EQ(Fetch("k1")->data.size(), 100 * kPart);
+}
+
+// While a read may still write into a buffer, nobody else may get its memory.
+TEST_F(ObjectTest, DroppedFetchesKeepTheirMemoryUntilNothingWritesIntoIt) {
+  Put("o", Pattern(7 * kPart));
+  std::size_t before = 0;
+  int dropped = 0;
+  store_.stall = [&] {
+    ++dropped;
+    EXPECT_LE(buffers_.retained(), before);
+  };
+  std::stop_source stop;
+  stop.request_stop();
+  {
+    GetMany batch(&context_, {{{"b", "o"}, {.range = std::nullopt, .size = 7 * kPart}}}, {});
+    EXPECT_EQ(batch.Next(stop.get_token())->result.status().code(), StatusCode::kCancelled);
+  }
+  EXPECT_EQ(dropped, 7);
+  before = buffers_.retained();
+  {
+    Reader reader(&context_, {"b", "o"}, {});
+    std::string out(10, '\0');
+    EXPECT_FALSE(reader.ReadAt(0, std::as_writable_bytes(std::span(out)), stop.get_token()).ok());
+  }
+  EXPECT_GE(dropped, 8);
 }
 
 // Four announced batches fill the look-ahead share; the fifth, waited for, still gets its memory.
