@@ -87,7 +87,7 @@ struct PutOptions {
   std::map<std::string, std::string> tags;
   std::string server_side_encryption;  // "AES256" or "aws:kms"
   std::string kms_key_id;
-  // "crc32c" (default) or "crc64nvme": sent with the data and checked by the service.
+  // "crc32c" (default), "crc64nvme" or "crc32": sent with the data and checked by the service.
   std::string checksum_algorithm;
   // Create only: kAlreadyExists when the object is there.
   bool if_none_match = false;

@@ -68,7 +68,7 @@ std::vector<std::string> CutPoints(std::string_view first, std::string_view last
 ParallelLister::ParallelLister(const Context* context, store::ListRequest request)
     : context_(*context),
       request_(std::move(request)),
-      done_(std::make_unique<CompletionQueue<Segment*>>()) {
+      done_(std::make_unique<CompletionQueue<Tag>>()) {
   segments_.push_back({.lo = request_.start_after});
   Send(segments_.begin());
 }
@@ -81,7 +81,7 @@ void ParallelLister::Send(Place segment) {
   segment->sent = true;
   ++in_flight_;
   ++requests_;
-  done_->Watch(segment->pending, &*segment);
+  done_->Watch(segment->pending, {.segment = &*segment});
 }
 
 void ParallelLister::SendWaiting() {
@@ -90,17 +90,84 @@ void ParallelLister::SendWaiting() {
   }
 }
 
-void ParallelLister::Split(Place segment, std::string_view first) {
-  if (segments_.size() >= kMaxSegments) return;
-  if (requests_ >= kTrials && empty_answers_ * 4 > requests_ * 3) return;
-  const std::vector<std::string> cuts =
-      CutPoints(first, segment->last, segment->hi, request_.prefix.size());
-  if (cuts.empty()) return;
-  const std::string hi = std::exchange(segment->hi, cuts.front());
-  const Place after = std::next(segment);
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    segments_.insert(after, {.lo = cuts[i], .hi = i + 1 < cuts.size() ? cuts[i + 1] : hi});
+// Whether guessing costs nothing but requests: the service has little to do for us.
+bool ParallelLister::Idle() const {
+  if (in_flight_ > kMaxInFlight / 2 || !discoveries_.empty()) return false;
+  return std::all_of(segments_.begin(), segments_.end(),
+                     [](const Segment& s) { return s.sent || s.done || !s.last.empty(); });
+}
+
+// Asks for the folders that follow `last`, the page's last key, at every level where it is worth
+// the request. Returns the byte of `last` from which on its numbering may be guessed.
+std::size_t ParallelLister::Discover(const s3::ListPage& page, std::string_view last) {
+  std::size_t from = request_.prefix.size();
+  for (std::size_t slash = last.find('/', from); slash != std::string_view::npos;
+       slash = last.find('/', from)) {
+    const std::string_view level = last.substr(0, from);
+    std::size_t folders = 0;
+    std::string_view folder;
+    for (const s3::ListedObject& object : page.objects) {
+      if (!object.key.starts_with(level)) continue;
+      const std::string_view its = object.key.substr(0, object.key.find('/', from));
+      folders += its != folder ? 1 : 0;
+      folder = its;
+    }
+    // Folders of a key or two are no better than keys.
+    if (folders * 2 > page.objects.size()) return from;
+    if (discovered_.emplace(level).second) {
+      Discovery& discovery = discoveries_.emplace_back();
+      discovery.level = level;
+      discovery.step = folders;
+      discovery.request = request_;
+      discovery.request.prefix = level;
+      discovery.request.delimited = true;
+      discovery.request.start_after = last;
+      Send(discovery);
+    }
+    from = slash + 1;
   }
+  return from;
+}
+
+void ParallelLister::Send(Discovery& discovery) {
+  discovery.pending = context_.store->List(discovery.request);
+  ++in_flight_;
+  ++requests_;
+  done_->Watch(discovery.pending, {.discovery = &discovery});
+}
+
+void ParallelLister::OnFolders(Discovery& discovery, const s3::ListPage& page) {
+  std::vector<std::string> cuts;
+  for (const std::string_view folder : page.common_prefixes) {
+    if (discovery.seen++ % discovery.step == 0) cuts.emplace_back(folder);
+  }
+  Cut(cuts);
+  const bool more = page.truncated && !page.next_token.empty() && !page.common_prefixes.empty() &&
+                    page.next_token != discovery.request.token;
+  if (more) {
+    discovery.request.token = page.next_token;
+    Send(discovery);
+    return;
+  }
+  discoveries_.remove_if([&](const Discovery& d) { return &d == &discovery; });
+}
+
+void ParallelLister::Cut(const std::vector<std::string>& cuts) {
+  Place segment = segments_.begin();
+  for (const std::string& cut : cuts) {
+    if (segments_.size() >= kMaxSegments) return;
+    while (segment != segments_.end() && !segment->hi.empty() && segment->hi <= cut) ++segment;
+    if (segment == segments_.end()) return;
+    const std::string& reached = segment->last.empty() ? segment->lo : segment->last;
+    if (segment->done || cut <= reached) continue;
+    segments_.insert(std::next(segment), {.lo = cut, .hi = std::exchange(segment->hi, cut)});
+    ++segment;
+  }
+}
+
+void ParallelLister::Guess(Place segment, std::string_view first, std::size_t from) {
+  if (!Idle() || (requests_ >= kTrials && empty_answers_ * 4 > requests_ * 3)) return;
+  Cut(CutPoints(first, segment->last, segment->hi, from));
 }
 
 Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
@@ -138,7 +205,7 @@ Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
     }
     segment->token = token;
     if (token.empty()) segment->lo = page.next_marker;
-    if (keep > 0) Split(segment, first);
+    if (keep > 0) Guess(segment, first, Discover(page, segment->last));
   }
   page.objects.resize(keep);
   if (keep > 0) segment->pages.push_back(std::move(page));
@@ -147,7 +214,8 @@ Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
 
 void ParallelLister::StartSerially() {
   segments_.clear();
-  done_ = std::make_unique<CompletionQueue<Segment*>>();
+  discoveries_.clear();
+  done_ = std::make_unique<CompletionQueue<Tag>>();
   in_flight_ = 0;
   std::sort(given_out_.begin(), given_out_.end());
   serial_ = std::make_unique<Lister>(&context_, request_);
@@ -184,11 +252,17 @@ Result<std::optional<s3::ListPage>> ParallelLister::Next(const std::stop_token& 
       return std::optional(GiveOut(std::move(page)));
     }
     SendWaiting();
-    const std::optional<Segment*> ready = done_->Next(stop);
+    const std::optional<Tag> ready = done_->Next(stop);
     if (!ready) return Status(StatusCode::kCancelled, "stopped by the caller");
-    Segment& segment = **ready;
-    ASSIGN_OR_RETURN(s3::ListPage page, segment.pending.Take());
     --in_flight_;
+    if (ready->discovery != nullptr) {
+      // Its failure costs speed only; what is wrong will show in the listing itself.
+      Result<s3::ListPage> folders = ready->discovery->pending.Take();
+      OnFolders(*ready->discovery, folders.ok() ? std::move(*folders) : s3::ListPage());
+      continue;
+    }
+    Segment& segment = *ready->segment;
+    ASSIGN_OR_RETURN(s3::ListPage page, segment.pending.Take());
     segment.sent = false;
     const Place place = std::find_if(segments_.begin(), segments_.end(),
                                      [&](const Segment& s) { return &s == &segment; });

@@ -3,16 +3,21 @@
 // A service gives a thousand keys a page and wants the last page's token for the next: serially a
 // hundred thousand keys take a hundred round trips. But a listing may start after any string. So
 // the key space is cut into segments (lo, hi], each listed serially, all at once. Where to cut is
-// learned from the pages:
+// learned:
 //
-//   a page ends with the key K = "img/000999.jpg" and there is more. Every later key shares some
-//   beginning of K and then has a greater character. "img/001", …, "img/009", "img/01", …, "img/1",
-//   … cut what follows K into pieces that differ in size by powers of ten, whatever the numbering's
-//   length.
+//   from folders. A page ended inside one and there is more: a delimited listing of the folder
+//   above names those that follow, a thousand at once. Cuts go before so many of them as fill a
+//   page.
 //
-// Characters are tried from the classes seen in the keys (digits, hexadecimal, letters), and only
-// at places where a page's first and last key do not yet differ: finer pieces would hold less than
-// a page. The cuts partition the space exactly, so a bad guess costs a request, never a key.
+//   from numbering, inside one folder (or where each folder holds next to nothing). A page ends
+//   with the key K = "img/000999.jpg" and there is more. Every later key shares some beginning of K
+//   and then has a greater character. "img/001", …, "img/009", "img/01", …, "img/1", … cut what
+//   follows K into pieces that differ in size by powers of ten, whatever the numbering's length.
+//
+// Characters are tried from the classes seen in the keys (digits, hexadecimal, letters), only at
+// places where a page's first and last key do not yet differ (finer pieces would hold less than a
+// page), and only while there is little else to ask. The cuts partition the space exactly, so a bad
+// guess costs a request, never a key.
 //
 // All this stands on the service ordering keys bytewise. A key out of order, or outside its
 // segment, shows that it does not: then everything starts again serially, leaving out what was
@@ -24,6 +29,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -50,6 +56,8 @@ class ParallelLister {
 
   // Whether the service turned out not to order keys bytewise.
   bool serial() const { return serial_ != nullptr; }
+  // Sent so far, those for folders among them.
+  std::size_t requests() const { return requests_; }
 
  private:
   struct Segment {
@@ -63,11 +71,30 @@ class ParallelLister {
     std::deque<s3::ListPage> pages;
   };
   using Place = std::list<Segment>::iterator;
+  // The folders right below `level`, after those already seen.
+  struct Discovery {
+    std::string level;
+    std::size_t step = 1;  // folders that fill a page
+    std::size_t seen = 0;
+    store::ListRequest request;
+    Pending<s3::ListPage> pending;
+  };
+  // What a ready request belongs to: one of the two.
+  struct Tag {
+    Segment* segment = nullptr;
+    Discovery* discovery = nullptr;
+  };
 
   void Send(Place segment);
   void SendWaiting();
   Status OnPage(Place segment, s3::ListPage page);
-  void Split(Place segment, std::string_view first);
+  bool Idle() const;
+  std::size_t Discover(const s3::ListPage& page, std::string_view last);
+  void Send(Discovery& discovery);
+  void OnFolders(Discovery& discovery, const s3::ListPage& page);
+  // `cuts` ascend; those that fall on what is listed already are left out.
+  void Cut(const std::vector<std::string>& cuts);
+  void Guess(Place segment, std::string_view first, std::size_t from);
   void StartSerially();
   // Leaves out what was given out before it started again serially.
   void DropGivenOut(s3::ListPage& page);
@@ -76,7 +103,9 @@ class ParallelLister {
   const Context& context_;
   const store::ListRequest request_;
   std::list<Segment> segments_;  // in order of keys; those given out whole are gone
-  std::unique_ptr<CompletionQueue<Segment*>> done_;
+  std::list<Discovery> discoveries_;
+  std::set<std::string, std::less<>> discovered_;  // their levels
+  std::unique_ptr<CompletionQueue<Tag>> done_;
   std::size_t in_flight_ = 0;
   std::size_t requests_ = 0;
   std::size_t empty_answers_ = 0;

@@ -41,8 +41,8 @@ class ParallelListerTest : public testing::Test {
     ASSERT_TRUE(store_->Put({"b", key}, Buffer(), {}).Wait().ok());
     keys_.push_back(key);
   }
-  // What the lister gives equals what was put, in order.
-  void ExpectAll(const std::string& prefix = "") {
+  // What the lister gives equals what was put, in order. Returns the pages and questions it took.
+  std::size_t ExpectAll(const std::string& prefix = "") {
     std::sort(keys_.begin(), keys_.end());
     std::vector<std::string> wanted;
     for (const std::string& key : keys_) {
@@ -52,12 +52,13 @@ class ParallelListerTest : public testing::Test {
     std::vector<std::string> listed;
     while (true) {
       Result<std::optional<s3::ListPage>> page = lister.Next({});
-      ASSERT_TRUE(page.ok()) << page.status().ToString();
-      if (!*page) break;
+      EXPECT_TRUE(page.ok()) << page.status().ToString();
+      if (!page.ok() || !*page) break;
       for (const s3::ListedObject& object : (*page)->objects) listed.emplace_back(object.key);
     }
     EXPECT_EQ(listed, wanted);
     EXPECT_FALSE(lister.serial());
+    return lister.requests();
   }
 
   std::unique_ptr<store::Store> store_;
@@ -87,6 +88,25 @@ TEST_F(ParallelListerTest, FoldersOfUnequalSize) {
   for (int i = 0; i < 50; ++i) Put(fmt::format("f{}/x", i));
   Put("zz");
   ExpectAll();
+}
+
+// Names that nobody could guess, full pages, and folders inside folders: the folders are asked for.
+TEST_F(ParallelListerTest, FoldersCostFewRequests) {
+  for (const char* top : {"train", "test"}) {
+    for (int i = 0; i < 60; ++i) {
+      const std::string folder = fmt::format("{}/{:x}", top, 7919U * static_cast<unsigned>(i + 1));
+      for (int j = 0; j < 10; ++j) Put(fmt::format("{}/{:06}.jpg", folder, j));
+    }
+  }
+  EXPECT_LT(ExpectAll(), 120 * 3U);
+}
+
+TEST_F(ParallelListerTest, FoldersOfFewKeysAreCutByThePage) {
+  for (int i = 0; i < 600; ++i) Put(fmt::format("a/{:04}/x", i * 7 % 5000));
+  for (int i = 0; i < 300; ++i) {
+    for (int j = 0; j < 3; ++j) Put(fmt::format("b/{:04}/{}", i, j));
+  }
+  EXPECT_LT(ExpectAll(), 150 * 3U);
 }
 
 TEST_F(ParallelListerTest, KeysOfAnyBytes) {

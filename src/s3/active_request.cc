@@ -15,27 +15,12 @@ namespace headrace::s3 {
 namespace {
 
 constexpr std::size_t kErrorBodyLimit = 64UL * 1024;
-constexpr std::size_t kFirstGrowth = 64UL * 1024;
-// Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
-constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
 // Bytes that fail their checksum are fetched again this many times.
 constexpr int kMaxMismatches = 2;
 
 std::uint64_t Micros(Duration d) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(d).count());
-}
-
-// Checksums that go with a whole object and that we can compute.
-StoredChecksum ChecksumIn(const net::Headers& headers) {
-  const std::string_view type = headers.Get("x-amz-checksum-type");
-  for (const ChecksumAlgorithm a : {ChecksumAlgorithm::kCrc64Nvme, ChecksumAlgorithm::kCrc32c}) {
-    const std::string_view value = headers.Get(ChecksumHeader(a));
-    if (value.empty()) continue;
-    Result<StoredChecksum> stored = ParseStoredChecksum(a, value, type);
-    if (stored.ok() && stored->full_object) return *stored;
-  }
-  return {};
 }
 
 }  // namespace
@@ -54,14 +39,10 @@ ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
           }(),
           context->attempts, context->clock->Now()),
       began_(context->clock->Now()),
-      etag_(request_.etag) {
+      reply_(&request_, context->buffers) {
   for (int i = 0; i < kSlots; ++i) {
     attempts_[static_cast<std::size_t>(i)].owner = this;
     attempts_[static_cast<std::size_t>(i)].slot = i;
-  }
-  if (!request_.into.empty()) {
-    target_ = request_.into.data();
-    capacity_ = request_.into.size();
   }
 }
 
@@ -86,14 +67,15 @@ void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
     Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
     if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));
     attempt.run = 0;
-    if (attempt.good && request_.operation != Operation::kGet) Restart();
+    if (attempt.good && request_.operation != Operation::kGet) reply_.Restart();
   }
   switch (actions.finish) {
-    case AttemptMachine::Outcome::kSuccess:
-      if (request_.into.empty()) reply_.body = buffer_.Slice(0, reply_.received);
-      reply_.attempts = machine_.attempts();
-      Finish(std::move(reply_));
+    case AttemptMachine::Outcome::kSuccess: {
+      S3Reply reply = reply_.Take();
+      reply.attempts = machine_.attempts();
+      Finish(std::move(reply));
       return;
+    }
     case AttemptMachine::Outcome::kFailed:
       Finish(WithFacts(last_failure_));
       return;
@@ -157,7 +139,7 @@ void ActiveRequest::Send(int slot) {
   attempt.error_headers.Clear();
   attempt.error_body.clear();
   attempt.refusal = Status();
-  if (request_.range && reply_.received == request_.range->length) {
+  if (reply_.range_complete()) {
     // The attempt before fell silent after the last byte that was asked for.
     Perform(machine_.OnGoodHead(slot, attempt.sent));
     return Perform(machine_.OnComplete(slot, attempt.sent));
@@ -235,7 +217,7 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
   out.url = fmt::format("{}{}{}{}", route.origin, route.target.path,
                         request_.query.empty() ? "" : "?", request_.query);
   out.body = request_.body;
-  if (request_.range) out.expected_body = request_.range->length - reply_.received;
+  if (request_.range) out.expected_body = request_.range->length - reply_.received();
 
   std::vector<HeaderView> to_sign;
   auto add = [&](std::string_view name, std::string_view value) {
@@ -249,15 +231,15 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
   }
   if (request_.verify_checksum) add("x-amz-checksum-mode", "ENABLED");
   if (request_.range) {
-    add("Range", fmt::format("bytes={}-{}", request_.range->offset + reply_.received,
+    add("Range", fmt::format("bytes={}-{}", reply_.next_offset(),
                              request_.range->offset + request_.range->length - 1));
-  } else if (reply_.received > 0) {
-    add("Range", fmt::format("bytes={}-", reply_.received));
+  } else if (reply_.received() > 0) {
+    add("Range", fmt::format("bytes={}-", reply_.received()));
   }
-  const bool resumed = reply_.received > 0;
+  const bool resumed = reply_.received() > 0;
   const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
                     !context_.endpoints->refuses_if_match();
-  if (!etag_.empty() && bind) add("If-Match", QuotedEtag(etag_));
+  if (!reply_.etag().empty() && bind) add("If-Match", QuotedEtag(reply_.etag()));
   add("User-Agent", wire.user_agent);
 
   if (attempt.credentials != nullptr && !attempt.credentials->anonymous()) {
@@ -290,10 +272,10 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
 void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Duration retry_after) {
   last_failure_ = std::move(status);
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
-  const bool kept = attempt.good && reply_.received > 0 && error_class == ErrorClass::kTransient &&
-                    request_.operation == Operation::kGet;
+  const bool kept = attempt.good && reply_.received() > 0 &&
+                    error_class == ErrorClass::kTransient && request_.operation == Operation::kGet;
   // Only an object's body can be taken up where it broke off.
-  if (attempt.good && !kept) Restart();
+  if (attempt.good && !kept) reply_.Restart();
   attempt.transfer = 0;
   attempt.run = 0;
   const AttemptMachine::Actions actions =
@@ -343,9 +325,10 @@ void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers
   r.context_.metrics->first_byte.Record(Micros(now - sent));
   good = status_code >= 200 && status_code < 300;
   if (good) {
-    refusal = r.Accept(status_code, headers);
+    refusal = r.reply_.Accept(status_code, headers);
     if (refusal.ok()) {
       if (r.request_.operation == Operation::kGet) {
+        if (r.drop_if_match_) r.context_.endpoints->SetRefusesIfMatch();
         r.context_.attempts.hedges->OnFirstByte(now - r.began_);
       }
       // Aborts the others; this attempt goes on.
@@ -359,7 +342,10 @@ void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers
 
 bool ActiveRequest::Attempt::OnBody(std::span<const std::byte> bytes) {
   if (!refusal.ok()) return false;
-  if (good) return owner->Append(bytes);
+  if (good) {
+    owner->context_.metrics->bytes_received.Add(bytes.size());
+    return owner->reply_.Append(bytes);
+  }
   const std::size_t room = kErrorBodyLimit - std::min(error_body.size(), kErrorBodyLimit);
   error_body.append(reinterpret_cast<const char*>(bytes.data()), std::min(room, bytes.size()));
   return true;
@@ -369,7 +355,7 @@ void ActiveRequest::Attempt::OnEnd(const net::TransferEnd& end) {
   ActiveRequest& r = *owner;
   transfer = 0;
   using Kind = net::TransferEnd::Kind;
-  const bool cut = end.kind == Kind::kStopped && good && r.reply_.cut_short;
+  const bool cut = end.kind == Kind::kStopped && good && r.reply_.cut_short();
   if (!refusal.ok()) {
     r.Fail(slot, refusal, ErrorClass::kFatal);
   } else if (good && (end.kind == Kind::kComplete || cut)) {
@@ -381,156 +367,27 @@ void ActiveRequest::Attempt::OnEnd(const net::TransferEnd& end) {
   }
 }
 
-Status ActiveRequest::Accept(int status, const net::Headers& headers) {
-  if (request_.operation == Operation::kGet) RETURN_IF_ERROR(AcceptGet(status, headers));
-  if (!has_head_) {
-    has_head_ = true;
-    reply_.status = status;
-    reply_.headers = headers;
-  }
-  if (request_.operation == Operation::kHead) {
-    reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
-    return {};
-  }
-  const std::optional<std::uint64_t> length = ParseUnsigned(headers.Get("Content-Length"));
-  if (reply_.received == 0) StartBody(length);
-  return {};
-}
-
-Status ActiveRequest::AcceptGet(int status, const net::Headers& headers) {
-  const std::string where = FormatUri(request_.bucket, request_.key);
-  const std::string_view etag = BareEtag(headers.Get("ETag"));
-  if (!etag_.empty() && !etag.empty() && etag != etag_) {
-    return Status(
-        StatusCode::kObjectChanged,
-        fmt::format("{} was replaced while it was being read (ETag {} became {}); open it "
-                    "again to read the new version",
-                    where, etag_, etag));
-  }
-  if (etag_.empty()) etag_ = etag;
-  if (drop_if_match_) context_.endpoints->SetRefusesIfMatch();
-  const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
-  const std::uint64_t wanted = (request_.range ? request_.range->offset : 0) + reply_.received;
-  if (status == 206) {
-    if (!range) {
-      return Status(
-          StatusCode::kProtocol,
-          fmt::format("reading {}: the server answered 206 without a valid Content-Range", where));
-    }
-    if (range->offset != wanted) {
-      return Status(
-          StatusCode::kProtocol,
-          fmt::format("reading {}: asked for bytes from {} on, the server sent them from {} on",
-                      where, wanted, range->offset));
-    }
-    reply_.object_size = range->size;
-  } else if (wanted != 0) {
-    return Status(
-        StatusCode::kProtocol,
-        fmt::format("reading {}: the server ignored the Range header; headrace needs a server "
-                    "that supports ranged GETs",
-                    where));
-  } else {
-    reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
-  }
-  return {};
-}
-
-void ActiveRequest::StartBody(std::optional<std::uint64_t> length) {
-  const bool object = request_.operation == Operation::kGet;
-  const std::uint64_t most = object ? request_.keep_at_most : kDocumentLimit;
-  if (object && request_.verify_checksum) {
-    checksum_ = Checksum(ChecksumIn(reply_.headers).checksum.algorithm());
-  }
-  if (!request_.into.empty()) return;
-  grows_ = !length.has_value();
-  capacity_ = std::min(length.value_or(kFirstGrowth), most);
-  buffer_ = context_.buffers->Allocate(capacity_);
-  target_ = buffer_.mutable_data();
-}
-
-bool ActiveRequest::Append(std::span<const std::byte> bytes) {
-  if (reply_.received + bytes.size() > capacity_ && grows_) {
-    const std::uint64_t most =
-        request_.operation == Operation::kGet ? request_.keep_at_most : kDocumentLimit;
-    const std::uint64_t wanted = std::max(capacity_ * 2, reply_.received + bytes.size());
-    Buffer larger = context_.buffers->Allocate(std::min(wanted, most));
-    if (reply_.received > 0) std::memcpy(larger.mutable_data(), buffer_.data(), reply_.received);
-    capacity_ = larger.size();
-    buffer_ = std::move(larger);
-    target_ = buffer_.mutable_data();
-  }
-  const std::size_t n = std::min<std::uint64_t>(bytes.size(), capacity_ - reply_.received);
-  std::memcpy(target_ + reply_.received, bytes.data(), n);
-  if (checksum_.algorithm() != ChecksumAlgorithm::kNone) {
-    checksum_.Extend({target_ + reply_.received, n});
-  }
-  reply_.received += n;
-  context_.metrics->bytes_received.Add(n);
-  if (n == bytes.size()) return true;
-  reply_.cut_short = true;
-  return false;
-}
-
-Status ActiveRequest::VerifyWhole() {
-  const bool whole = reply_.status == 200 && !reply_.cut_short;
-  const StoredChecksum stored = ChecksumIn(reply_.headers);
-  if (!whole || checksum_.algorithm() == ChecksumAlgorithm::kNone || checksum_ == stored.checksum) {
-    return {};
-  }
-  return Status(
-      StatusCode::kChecksumMismatch,
-      fmt::format("{}: the bytes received have {} {}, the object was stored with {}",
-                  FormatUri(request_.bucket, request_.key), ChecksumName(checksum_.algorithm()),
-                  checksum_.ToHeader(), stored.checksum.ToHeader()));
-}
-
-void ActiveRequest::Restart() {
-  reply_ = {};
-  has_head_ = false;
-  checksum_ = Checksum(ChecksumAlgorithm::kNone);
-  grows_ = false;
-  buffer_ = {};
-  if (request_.into.empty()) {
-    target_ = nullptr;
-    capacity_ = 0;
-  } else {
-    capacity_ = request_.into.size();
-  }
-}
-
 void ActiveRequest::OnWhole(Attempt& attempt) {
-  if (const Status mismatch = VerifyWhole(); !mismatch.ok()) {
-    Restart();
+  if (const Status bad = reply_.Verify(); bad.code() == StatusCode::kChecksumMismatch) {
+    reply_.Restart();
     attempt.good = false;
     const bool again = ++mismatches_ <= kMaxMismatches;
-    return Fail(attempt.slot, mismatch, again ? ErrorClass::kTransient : ErrorClass::kFatal);
-  }
-  if (attempt.status == 206 && request_.range && reply_.object_size) {
-    const std::uint64_t there =
-        *reply_.object_size - std::min(request_.range->offset, *reply_.object_size);
-    if (const std::uint64_t expected = std::min(request_.range->length, there);
-        reply_.received < expected) {
-      return Fail(
-          attempt.slot,
-          Status(StatusCode::kProtocol,
-                 fmt::format("{}: the server sent {} bytes of the {} it announced",
-                             FormatUri(request_.bucket, request_.key), reply_.received, expected)),
-          ErrorClass::kTransient);
-    }
+    return Fail(attempt.slot, bad, again ? ErrorClass::kTransient : ErrorClass::kFatal);
+  } else if (!bad.ok()) {
+    return Fail(attempt.slot, bad, ErrorClass::kTransient);
   }
   if (FactsOf(request_.operation).error_in_200) {
     ServerAnswer answer{.http_status = attempt.status};
-    if (ParseErrorDocument(buffer_.Slice(0, reply_.received).view(), &answer)) {
-      attempt.error_headers = reply_.headers;
-      attempt.error_body.assign(buffer_.Slice(0, reply_.received).view());
-      Restart();
+    if (ParseErrorDocument(reply_.body(), &answer)) {
+      attempt.error_headers = reply_.headers();
+      attempt.error_body.assign(reply_.body());
+      reply_.Restart();
       attempt.good = false;
       return OnRefused(attempt);
     }
   }
   const SteadyTime now = context_.clock->Now();
-  context_.flow->OnAnswer(now - attempt.sent, reply_.received + request_.body.size(), saturated_,
+  context_.flow->OnAnswer(now - attempt.sent, reply_.received() + request_.body.size(), saturated_,
                           now);
   Perform(machine_.OnComplete(attempt.slot, now));
 }
@@ -559,17 +416,11 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   if (const auto range = ParseContentRange(headers.Get("Content-Range"))) size = range->size;
   if (!size) size = ParseActualObjectSize(attempt.error_body);
   if (!size) return false;
-  if (reply_.received == 0) {
-    // Where a version is wanted and If-Match cannot ask for it, this answer is of no use: it does
-    // not name its own.
-    const bool unchecked = drop_if_match_ || context_.endpoints->refuses_if_match();
-    if (!request_.range || (unchecked && !etag_.empty())) return false;
-    reply_.status = attempt.status;
-    reply_.headers = headers;
-  } else if (*size != reply_.received + (request_.range ? request_.range->offset : 0)) {
-    return false;
-  }  // else a body that broke off at its very end, as now turns out
-  reply_.object_size = size;
+  // Where a version is wanted and If-Match cannot ask for it, this answer is of no use: it does not
+  // name its own.
+  const bool unchecked = drop_if_match_ || context_.endpoints->refuses_if_match();
+  if (reply_.received() == 0 && unchecked && !reply_.etag().empty()) return false;
+  if (!reply_.AcceptNothingThere(attempt.status, headers, *size)) return false;
   const SteadyTime now = context_.clock->Now();
   const int slot = attempt.slot;
   Perform(machine_.OnGoodHead(slot, now));
@@ -591,18 +442,18 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
       .region = endpoint.region,
       .session_credentials = signed_request && !attempt.credentials->session_token.empty(),
       .anonymous = !signed_request,
-      .if_match = !etag_.empty(),
+      .if_match = !reply_.etag().empty(),
       .if_none_match = std::any_of(request_.headers.begin(), request_.headers.end(),
                                    [](const auto& h) { return h.first == "If-None-Match"; })};
-  if (answer.http_status == 412 && request_.operation == Operation::kGet && !etag_.empty() &&
-      !std::exchange(drop_if_match_, true)) {
+  if (answer.http_status == 412 && request_.operation == Operation::kGet &&
+      !reply_.etag().empty() && !std::exchange(drop_if_match_, true)) {
     // Some servers know the version and refuse it all the same, because of its quotes. Asked
     // without If-Match, the answer's ETag tells whether the object really changed.
     return Fail(attempt.slot, ToStatus(answer, facts), ErrorClass::kRedirect);
   }
   const ErrorClass error_class = Classify(answer, facts);
   Status status = ToStatus(answer, facts);
-  if (answer.http_status == 416 && !etag_.empty()) {
+  if (answer.http_status == 416 && !reply_.etag().empty()) {
     // The version that is being read reaches further.
     status = Status(
         StatusCode::kObjectChanged,
@@ -626,7 +477,7 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
 }
 
 void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
-  if (attempt.good && request_.range && reply_.received == request_.range->length) {
+  if (attempt.good && reply_.range_complete()) {
     return OnWhole(attempt);  // all that was asked for had come
   }
   using Kind = net::TransferEnd::Kind;

@@ -1,8 +1,8 @@
 // One request under way on an event loop: carries out what its AttemptMachine decides.
 //
 // All of it runs on the loop's thread. The bytes of a GET go straight from libcurl's buffer to
-// where they belong; a body that breaks off keeps what it brought, and the next attempt asks for
-// the rest.
+// where they belong (reply_builder.h); a body that breaks off keeps what it brought, and the next
+// attempt asks for the rest.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 #include "net/resolver.h"
 #include "s3/attempt.h"
 #include "s3/bucket_endpoints.h"
-#include "s3/checksum.h"
 #include "s3/credentials_cache.h"
 #include "s3/engine_metrics.h"
+#include "s3/reply_builder.h"
 #include "s3/request.h"
 #include "s3/sign.h"
 
@@ -94,18 +94,11 @@ class ActiveRequest {
   void OnTimer();
   void Finish(Result<S3Reply> result);
 
-  // The answer's beginning: is it one we can use, and where do its bytes go?
-  Status Accept(int status, const net::Headers& headers);
-  Status AcceptGet(int status, const net::Headers& headers);
-  void StartBody(std::optional<std::uint64_t> length);
-  bool Append(std::span<const std::byte> bytes);
   void OnWhole(Attempt& attempt);
-  Status VerifyWhole();
   void OnRefused(Attempt& attempt);
   bool AcceptNothingThere(const Attempt& attempt);
   void OnBroken(Attempt& attempt, const net::TransferEnd& end);
   Status WithFacts(Status status) const;
-  void Restart();  // forgets the bytes received so far
 
   const LoopContext& context_;
   const S3Request request_;
@@ -120,16 +113,8 @@ class ActiveRequest {
   SteadyTime timer_at_ = SteadyTime::max();
   Status last_failure_;
 
-  // The answer so far.
-  S3Reply reply_;
-  bool has_head_ = false;
-  std::string etag_;  // the version being read; pins what a resumed body asks for
+  ReplyBuilder reply_;
   bool drop_if_match_ = false;
-  Buffer buffer_;
-  std::byte* target_ = nullptr;
-  std::uint64_t capacity_ = 0;
-  bool grows_ = false;  // no length was told
-  Checksum checksum_{ChecksumAlgorithm::kNone};
   int mismatches_ = 0;
 
   // Posted callbacks hold this and find out whether the request is still there.

@@ -76,10 +76,11 @@ std::string CopySource(std::string_view bucket, std::string_view key) {
 Result<ChecksumAlgorithm> ParseChecksumName(std::string_view name) {
   if (name.empty() || name == "crc32c" || name == "CRC32C") return ChecksumAlgorithm::kCrc32c;
   if (name == "crc64nvme" || name == "CRC64NVME") return ChecksumAlgorithm::kCrc64Nvme;
+  if (name == "crc32" || name == "CRC32") return ChecksumAlgorithm::kCrc32;
   if (name == "none") return ChecksumAlgorithm::kNone;
   return Status(
       StatusCode::kInvalidArgument,
-      fmt::format("unknown checksum algorithm '{}': use crc32c, crc64nvme or none", name));
+      fmt::format("unknown checksum algorithm '{}': use crc32c, crc64nvme, crc32 or none", name));
 }
 
 S3Request HeadObject(std::string bucket, std::string key) {

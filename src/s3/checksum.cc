@@ -47,6 +47,7 @@ struct CrcRing {
   }
 };
 
+using Ring32 = CrcRing<std::uint32_t, 0xEDB88320>;
 using Ring32c = CrcRing<std::uint32_t, 0x82F63B78>;
 using Ring64 = CrcRing<std::uint64_t, 0x9A6C9329AC4BC9B5>;
 
@@ -61,19 +62,31 @@ constexpr std::array<signed char, 256> MakeBase64Values() {
 }
 constexpr std::array<signed char, 256> kBase64Values = MakeBase64Values();
 
-int ValueSize(ChecksumAlgorithm algorithm) {
-  switch (algorithm) {
-    case ChecksumAlgorithm::kCrc32c:
-      return 4;
-    case ChecksumAlgorithm::kCrc64Nvme:
-      return 8;
-    case ChecksumAlgorithm::kNone:
-      break;
-  }
-  return 0;
+struct Facts {
+  std::string_view name;
+  std::string_view header;
+  std::string_view element;
+  int size;  // of the value, in bytes
+};
+
+const Facts& FactsOf(ChecksumAlgorithm algorithm) {
+  static constexpr std::array<Facts, 4> kFacts = {
+      Facts{"", "", "", 0},
+      {"CRC32", "x-amz-checksum-crc32", "ChecksumCRC32", 4},
+      {"CRC32C", "x-amz-checksum-crc32c", "ChecksumCRC32C", 4},
+      {"CRC64NVME", "x-amz-checksum-crc64nvme", "ChecksumCRC64NVME", 8}};
+  return kFacts[static_cast<std::size_t>(algorithm)];
 }
 
 }  // namespace
+
+std::uint32_t ExtendCrc32(std::uint32_t crc, std::span<const std::byte> data) {
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size());
+}
+
+std::uint32_t CombineCrc32(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t size_b) {
+  return Ring32::Combine(crc_a, crc_b, size_b);
+}
 
 std::uint32_t ExtendCrc32c(std::uint32_t crc, std::span<const std::byte> data) {
   // crc32_iscsi neither inverts its seed nor its result, and takes an int for the length.
@@ -96,62 +109,47 @@ std::uint64_t CombineCrc64Nvme(std::uint64_t crc_a, std::uint64_t crc_b, std::ui
   return Ring64::Combine(crc_a, crc_b, size_b);
 }
 
-std::string_view ChecksumName(ChecksumAlgorithm algorithm) {
-  switch (algorithm) {
-    case ChecksumAlgorithm::kCrc32c:
-      return "CRC32C";
-    case ChecksumAlgorithm::kCrc64Nvme:
-      return "CRC64NVME";
-    case ChecksumAlgorithm::kNone:
-      break;
-  }
-  return "";
-}
-
-std::string_view ChecksumHeader(ChecksumAlgorithm algorithm) {
-  switch (algorithm) {
-    case ChecksumAlgorithm::kCrc32c:
-      return "x-amz-checksum-crc32c";
-    case ChecksumAlgorithm::kCrc64Nvme:
-      return "x-amz-checksum-crc64nvme";
-    case ChecksumAlgorithm::kNone:
-      break;
-  }
-  return "";
-}
-
-std::string_view ChecksumElement(ChecksumAlgorithm algorithm) {
-  switch (algorithm) {
-    case ChecksumAlgorithm::kCrc32c:
-      return "ChecksumCRC32C";
-    case ChecksumAlgorithm::kCrc64Nvme:
-      return "ChecksumCRC64NVME";
-    case ChecksumAlgorithm::kNone:
-      break;
-  }
-  return "";
-}
+std::string_view ChecksumName(ChecksumAlgorithm algorithm) { return FactsOf(algorithm).name; }
+std::string_view ChecksumHeader(ChecksumAlgorithm algorithm) { return FactsOf(algorithm).header; }
+std::string_view ChecksumElement(ChecksumAlgorithm algorithm) { return FactsOf(algorithm).element; }
 
 void Checksum::Extend(std::span<const std::byte> data) {
-  if (algorithm_ == ChecksumAlgorithm::kCrc32c) {
-    value_ = ExtendCrc32c(static_cast<std::uint32_t>(value_), data);
-  } else if (algorithm_ == ChecksumAlgorithm::kCrc64Nvme) {
-    value_ = ExtendCrc64Nvme(value_, data);
+  switch (algorithm_) {
+    case ChecksumAlgorithm::kNone:
+      break;
+    case ChecksumAlgorithm::kCrc32:
+      value_ = ExtendCrc32(static_cast<std::uint32_t>(value_), data);
+      break;
+    case ChecksumAlgorithm::kCrc32c:
+      value_ = ExtendCrc32c(static_cast<std::uint32_t>(value_), data);
+      break;
+    case ChecksumAlgorithm::kCrc64Nvme:
+      value_ = ExtendCrc64Nvme(value_, data);
+      break;
   }
 }
 
 void Checksum::Append(const Checksum& next, std::uint64_t next_size) {
-  if (algorithm_ == ChecksumAlgorithm::kCrc32c) {
-    value_ = CombineCrc32c(static_cast<std::uint32_t>(value_),
-                           static_cast<std::uint32_t>(next.value_), next_size);
-  } else if (algorithm_ == ChecksumAlgorithm::kCrc64Nvme) {
-    value_ = CombineCrc64Nvme(value_, next.value_, next_size);
+  const auto mine = static_cast<std::uint32_t>(value_);
+  const auto other = static_cast<std::uint32_t>(next.value_);
+  switch (algorithm_) {
+    case ChecksumAlgorithm::kNone:
+      break;
+    case ChecksumAlgorithm::kCrc32:
+      value_ = CombineCrc32(mine, other, next_size);
+      break;
+    case ChecksumAlgorithm::kCrc32c:
+      value_ = CombineCrc32c(mine, other, next_size);
+      break;
+    case ChecksumAlgorithm::kCrc64Nvme:
+      value_ = CombineCrc64Nvme(value_, next.value_, next_size);
+      break;
   }
 }
 
 std::string Checksum::ToHeader() const {
   std::array<std::byte, 8> bytes;
-  const int size = ValueSize(algorithm_);
+  const int size = FactsOf(algorithm_).size;
   for (int i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(value_ >> (8 * (size - 1 - i)));
   return Base64Encode(std::span(bytes).first(size));
 }
@@ -175,7 +173,8 @@ Result<StoredChecksum> ParseStoredChecksum(ChecksumAlgorithm algorithm, std::str
     }
   }
   const std::optional<std::string> bytes = Base64Decode(encoded);
-  if (!bytes || bytes->size() != static_cast<std::size_t>(ValueSize(algorithm)) || bytes->empty()) {
+  if (!bytes || bytes->size() != static_cast<std::size_t>(FactsOf(algorithm).size) ||
+      bytes->empty()) {
     return malformed();
   }
   std::uint64_t number = 0;

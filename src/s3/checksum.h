@@ -1,10 +1,11 @@
-// The checksums that S3 stores with objects: CRC32C and CRC64NVME, their values in headers, and the
-// checksum of two pieces joined.
+// The checksums that S3 stores with objects and that cost little: CRC32, CRC32C and CRC64NVME,
+// their values in headers, and the checksum of two pieces joined.
 //
 // A Crc value is the finished one, as it stands in a header: extending starts from the finished
 // value of what came before, and that of nothing is 0.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,9 +17,13 @@
 
 namespace headrace::s3 {
 
-// CRC-32C (Castagnoli, RFC 3720) of the bytes `crc` stands for with `data` after them.
-std::uint32_t ExtendCrc32c(std::uint32_t crc, std::span<const std::byte> data);
+// CRC-32 (ISO-HDLC, as in zlib) of the bytes `crc` stands for with `data` after them.
+std::uint32_t ExtendCrc32(std::uint32_t crc, std::span<const std::byte> data);
 // The CRC of A followed by B, from those of A and of B and B's length.
+std::uint32_t CombineCrc32(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t size_b);
+
+// CRC-32C (Castagnoli, RFC 3720), the same way.
+std::uint32_t ExtendCrc32c(std::uint32_t crc, std::span<const std::byte> data);
 std::uint32_t CombineCrc32c(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t size_b);
 
 // CRC-64/NVME (NVM Express, NVM Command Set Specification 5.2.1.3.4), the same way. Uses carry-less
@@ -29,16 +34,19 @@ std::uint64_t CombineCrc64Nvme(std::uint64_t crc_a, std::uint64_t crc_b, std::ui
 // The table-driven form that processors without carry-less multiplication run. For tests.
 std::uint64_t ExtendCrc64NvmePortable(std::uint64_t crc, std::span<const std::byte> data);
 
-enum class ChecksumAlgorithm : std::uint8_t { kNone, kCrc32c, kCrc64Nvme };
+enum class ChecksumAlgorithm : std::uint8_t { kNone, kCrc32, kCrc32c, kCrc64Nvme };
+// All but kNone, the strongest first.
+inline constexpr std::array kChecksumAlgorithms = {
+    ChecksumAlgorithm::kCrc64Nvme, ChecksumAlgorithm::kCrc32c, ChecksumAlgorithm::kCrc32};
 
-// "CRC32C", "CRC64NVME": the value of x-amz-checksum-algorithm. "" for kNone.
+// "CRC32", "CRC32C", "CRC64NVME": the value of x-amz-checksum-algorithm. "" for kNone.
 std::string_view ChecksumName(ChecksumAlgorithm algorithm);
-// "x-amz-checksum-crc32c", "x-amz-checksum-crc64nvme": the header that carries the value.
+// "x-amz-checksum-crc32c", …: the header that carries the value.
 std::string_view ChecksumHeader(ChecksumAlgorithm algorithm);
 // The element of CompleteMultipartUpload that carries a part's value: "ChecksumCRC32C", ….
 std::string_view ChecksumElement(ChecksumAlgorithm algorithm);
 
-// One running checksum of either kind, so that callers need not branch.
+// One running checksum of any kind, so that callers need not branch.
 class Checksum {
  public:
   explicit Checksum(ChecksumAlgorithm algorithm, std::uint64_t value = 0)

@@ -74,8 +74,7 @@ std::size_t Utf8Length(std::string_view text) {
 
 Result<StoredChecksum> ReadChecksum(pugi::xml_node parent) {
   const std::string type = ChildText(parent, "ChecksumType");
-  for (const ChecksumAlgorithm algorithm :
-       {ChecksumAlgorithm::kCrc64Nvme, ChecksumAlgorithm::kCrc32c}) {
+  for (const ChecksumAlgorithm algorithm : kChecksumAlgorithms) {
     const std::string value = ChildText(parent, std::string(ChecksumElement(algorithm)).c_str());
     if (!value.empty()) return ParseStoredChecksum(algorithm, value, type);
   }

@@ -200,9 +200,10 @@ void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
   cp->add_option("--storage-class", put.storage_class, "such as STANDARD_IA")->group(object);
   cp->add_option("--sse", put.server_side_encryption, "AES256 or aws:kms")->group(object);
   cp->add_option("--sse-kms-key-id", put.kms_key_id, "key for aws:kms")->group(object);
-  cp->add_option("--checksum-algorithm", put.checksum_algorithm, "crc32c or crc64nvme")
+  cp->add_option("--checksum-algorithm", put.checksum_algorithm, "crc32c, crc64nvme or crc32")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, std::string>{{"crc32c", "crc32c"}, {"crc64nvme", "crc64nvme"}},
+          std::map<std::string, std::string>{
+              {"crc32c", "crc32c"}, {"crc64nvme", "crc64nvme"}, {"crc32", "crc32"}},
           CLI::ignore_case))
       ->group(object);
 

@@ -132,6 +132,11 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         return dataset
 
     @property
+    def listing_bytes(self) -> int:
+        """Bytes that the keys and sizes take in memory, once for all workers of a host."""
+        return os.fstat(self._listing.native.fd).st_size
+
+    @property
     def region(self) -> str | None:
         return self._region
 

@@ -1,0 +1,171 @@
+#include "s3/reply_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/macros.h"
+#include "s3/etag.h"
+#include "s3/uri.h"
+
+namespace headrace::s3 {
+namespace {
+
+constexpr std::uint64_t kFirstGrowth = std::uint64_t{64} << 10;
+// Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
+constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
+
+// The checksum that goes with the whole object, of those that we can compute.
+Checksum StoredIn(const net::Headers& headers) {
+  const std::string_view type = headers.Get("x-amz-checksum-type");
+  for (const ChecksumAlgorithm a : kChecksumAlgorithms) {
+    const std::string_view value = headers.Get(ChecksumHeader(a));
+    if (value.empty()) continue;
+    Result<StoredChecksum> stored = ParseStoredChecksum(a, value, type);
+    if (stored.ok() && stored->full_object) return stored->checksum;
+  }
+  return Checksum(ChecksumAlgorithm::kNone);
+}
+
+}  // namespace
+
+ReplyBuilder::ReplyBuilder(const S3Request* request, BufferPool* buffers)
+    : request_(*request), buffers_(*buffers), etag_(request->etag) {
+  Restart();
+}
+
+void ReplyBuilder::Restart() {
+  reply_ = {};
+  has_head_ = false;
+  stored_ = running_ = Checksum(ChecksumAlgorithm::kNone);
+  grows_ = false;
+  buffer_ = {};
+  target_ = request_.into.data();
+  capacity_ = request_.into.size();
+}
+
+S3Reply ReplyBuilder::Take() {
+  if (request_.into.empty()) reply_.body = buffer_.Slice(0, reply_.received);
+  return std::move(reply_);
+}
+
+Status ReplyBuilder::Accept(int status, const net::Headers& headers) {
+  if (request_.operation == Operation::kGet) RETURN_IF_ERROR(AcceptObject(status, headers));
+  if (!has_head_) {
+    has_head_ = true;
+    reply_.status = status;
+    reply_.headers = headers;
+  }
+  const std::optional<std::uint64_t> length = ParseUnsigned(headers.Get("Content-Length"));
+  if (request_.operation == Operation::kHead) {
+    reply_.object_size = length;
+  } else if (reply_.received == 0) {
+    StartBody(length);
+  }
+  return {};
+}
+
+Status ReplyBuilder::AcceptObject(int status, const net::Headers& headers) {
+  auto refuse = [this](StatusCode code, std::string_view why) {
+    return Status(code, fmt::format("{} {}", FormatUri(request_.bucket, request_.key), why));
+  };
+  const std::string_view etag = BareEtag(headers.Get("ETag"));
+  if (!etag_.empty() && !etag.empty() && etag != etag_) {
+    return refuse(StatusCode::kObjectChanged,
+                  fmt::format("was replaced while it was being read (ETag {} became {}); open it "
+                              "again to read the new version",
+                              etag_, etag));
+  }
+  if (etag_.empty()) etag_ = etag;
+  const std::uint64_t wanted = next_offset();
+  if (status == 206) {
+    const std::optional<ContentRange> range = ParseContentRange(headers.Get("Content-Range"));
+    if (!range) {
+      return refuse(StatusCode::kProtocol,
+                    "was answered with 206 but without a valid Content-Range");
+    }
+    if (range->offset != wanted) {
+      return refuse(StatusCode::kProtocol,
+                    fmt::format("was asked for bytes from {} on, the server sent them from {} on",
+                                wanted, range->offset));
+    }
+    reply_.object_size = range->size;
+  } else if (wanted != 0) {
+    return refuse(StatusCode::kProtocol,
+                  "cannot be read in part: the server ignored the Range header; headrace needs a "
+                  "server that supports ranged GETs");
+  } else {
+    reply_.object_size = ParseUnsigned(headers.Get("Content-Length"));
+  }
+  return {};
+}
+
+bool ReplyBuilder::AcceptNothingThere(int status, const net::Headers& headers,
+                                      std::uint64_t object_size) {
+  if (reply_.received > 0) {
+    if (object_size != next_offset()) return false;
+  } else {
+    if (!request_.range) return false;
+    reply_.status = status;
+    reply_.headers = headers;
+  }
+  reply_.object_size = object_size;
+  return true;
+}
+
+std::uint64_t ReplyBuilder::MostBytes() const {
+  return request_.operation == Operation::kGet ? request_.keep_at_most : kDocumentLimit;
+}
+
+void ReplyBuilder::StartBody(std::optional<std::uint64_t> length) {
+  if (request_.operation == Operation::kGet && request_.verify_checksum) {
+    stored_ = StoredIn(reply_.headers);
+    running_ = Checksum(stored_.algorithm());
+  }
+  if (!request_.into.empty()) return;
+  grows_ = !length.has_value();
+  capacity_ = std::min(length.value_or(kFirstGrowth), MostBytes());
+  buffer_ = buffers_.Allocate(capacity_);
+  target_ = buffer_.mutable_data();
+}
+
+void ReplyBuilder::Grow(std::uint64_t size) {
+  Buffer larger = buffers_.Allocate(std::min(std::max(capacity_ * 2, size), MostBytes()));
+  if (reply_.received > 0) std::memcpy(larger.mutable_data(), buffer_.data(), reply_.received);
+  capacity_ = larger.size();
+  buffer_ = std::move(larger);
+  target_ = buffer_.mutable_data();
+}
+
+bool ReplyBuilder::Append(std::span<const std::byte> bytes) {
+  if (grows_ && reply_.received + bytes.size() > capacity_) Grow(reply_.received + bytes.size());
+  const std::size_t n = std::min<std::uint64_t>(bytes.size(), capacity_ - reply_.received);
+  std::memcpy(target_ + reply_.received, bytes.data(), n);
+  running_.Extend({target_ + reply_.received, n});
+  reply_.received += n;
+  reply_.cut_short = n < bytes.size();
+  return !reply_.cut_short;
+}
+
+Status ReplyBuilder::Verify() const {
+  const std::string where = FormatUri(request_.bucket, request_.key);
+  if (reply_.status == 200 && !reply_.cut_short && running_ != stored_) {
+    return Status(
+        StatusCode::kChecksumMismatch,
+        fmt::format("{}: the bytes received have {} {}, the object was stored with {}", where,
+                    ChecksumName(running_.algorithm()), running_.ToHeader(), stored_.ToHeader()));
+  }
+  if (reply_.status == 206 && request_.range && reply_.object_size) {
+    const std::uint64_t there =
+        *reply_.object_size - std::min(request_.range->offset, *reply_.object_size);
+    const std::uint64_t expected = std::min(request_.range->length, there);
+    if (reply_.received < expected) {
+      return Status(StatusCode::kProtocol,
+                    fmt::format("{}: the server sent {} bytes of the {} it announced", where,
+                                reply_.received, expected));
+    }
+  }
+  return {};
+}
+
+}  // namespace headrace::s3
