@@ -503,6 +503,52 @@ def test_the_object_is_replaced_while_it_is_read(
         client.get(bucket.uri("k"), if_match=etag)
 
 
+def damage(times: int = 1_000) -> dict[str, Any]:
+    return {"operation": "GetObject", "do": "corrupt", "at": 5, "times": times}
+
+
+def test_bytes_are_damaged_on_the_way(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    assert row.outcome == "success"
+    bucket.put("k", BODY[:100_000])  # by boto3, with the checksum that it chooses
+    faults(damage(times=2))
+    assert bytes(connect().get(bucket.uri("k"))) == BODY[:100_000]
+
+
+def test_bytes_are_damaged_every_time(
+    row: Row,
+    connect: Connect,
+    cli: Cli,
+    bucket: Bucket,
+    faults: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    client = connect()
+    bucket.put("small", BODY[:100_000])
+    client.put(bucket.uri("large"), BODY * 20)
+    for key in ("small", "large"):
+        assert len(client.get(bucket.uri(key), verify=True)) >= 100_000
+    faults(damage())
+    for key in ("small", "large"):
+        with row.raised():
+            client.get(bucket.uri(key), verify=True)
+        done = cli("cp", "--verify", bucket.uri(key), tmp_path / key)
+        assert done.code == 1
+        row.check(done.err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_there_is_no_checksum_to_verify(
+    row: Row, connect: Connect, bucket: Bucket, tmp_path: Path
+) -> None:
+    (tmp_path / "k").write_bytes(BODY)
+    with row.raised():
+        connect().get(str(tmp_path / "k"), verify=True)
+    with pytest.raises(headrace.InvalidArgument, match="leave out the range or verify"):
+        connect().get(bucket.uri("k"), range=(0, 5), verify=True)
+
+
 def test_the_object_is_empty(
     row: Row, connect: Connect, bucket: Bucket, cli: Cli, tmp_path: Path
 ) -> None:

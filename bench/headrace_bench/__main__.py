@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,7 +52,24 @@ def start(stack: ExitStack, spec: dict[str, Any]) -> S3Server:
     server = stack.enter_context(EmbeddedServer(arguments))
     for bucket in spec.get("buckets", []):
         client(server).create_bucket(bucket)
+    if "jpegs" in spec:
+        upload_jpegs(server, spec["jpegs"], folder)
     return server
+
+
+def upload_jpegs(server: S3Server, spec: dict[str, Any], folder: Path) -> None:
+    """Real pictures under BUCKET/PREFIX: for cells that decode."""
+    binary = EmbeddedServer.binary()
+    pictures = folder / "jpegs"
+    count = str(spec["count"])
+    made = ["datagen", "images", pictures, "--train", count, "--held-out", "1", "--quiet"]
+    subprocess.run([binary, *made], check=True)
+    client(server).create_bucket(spec["bucket"])
+    subprocess.run(
+        [binary, "cp", "-r", "--quiet", pictures / "train", f"s3://{spec['bucket']}/"],
+        check=True,
+        env={**os.environ, **server.environment()},
+    )
 
 
 def virtual(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,8 +133,6 @@ def machine() -> str:
         ),
         platform.machine(),
     )
-    import os
-
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}"
 

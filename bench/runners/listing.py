@@ -14,7 +14,6 @@ from typing import Any
 
 from common import cell, say
 
-
 # Each returns what lists, ready to run.
 
 

@@ -41,8 +41,11 @@ struct ClientOptions {
   // Copies within the service above this many bytes go in parts; at most 5 GiB.
   std::uint64_t copy_threshold = std::uint64_t{5} << 30;
   // Bytes the engine may hold; 0 = an eighth of the machine's or cgroup's memory, at most 2 GiB per
-  // host, divided by LOCAL_WORLD_SIZE, at least 64 MiB.
+  // host, divided by processes_on_host, at least 64 MiB.
   std::size_t memory_limit = 0;
+  // How many processes of this host share its memory, threads and connections, each taking its part
+  // of the defaults; 0 = LOCAL_WORLD_SIZE.
+  int processes_on_host = 0;
   // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four.
   int loop_threads = 0;
   double throughput_target_gbps = 20.0;
@@ -76,7 +79,8 @@ struct GetOptions {
   std::string if_match;
   // The object's size when it is known, e.g. from a listing: saves a request for large objects.
   std::optional<std::uint64_t> size;
-  // Check the whole object against the checksum stored with it; one more HEAD for large objects.
+  // Check the whole object against the checksum stored with it, with one more HEAD for large
+  // objects. kUnsupported where none is stored; not together with a range.
   bool verify = false;
 };
 

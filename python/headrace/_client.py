@@ -164,7 +164,9 @@ class Client:
         if_match : str, optional
             Only this version; :class:`ObjectChanged` otherwise.
         verify : bool
-            Check the whole object against its stored checksum, with one more HEAD for large ones.
+            Check the whole object against its stored checksum, with one more HEAD for large ones;
+            :class:`Error` where none is stored. Small objects are checked in any case, where there
+            is one.
 
         Returns
         -------

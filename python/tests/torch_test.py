@@ -309,19 +309,25 @@ class TestProcesses:
         assert isinstance(error, headrace.NotFound)
         assert (error.http_status, error.s3_code, error.key) == (404, "NoSuchKey", "gone")
 
-    def test_workers_take_their_part_of_the_memory(self, filled: str) -> None:
-        def limit(reader: S3Reader) -> float:
+    @pytest.mark.parametrize("ranks", [1, 2])
+    def test_workers_take_their_part_of_the_host(
+        self, filled: str, monkeypatch: pytest.MonkeyPatch, ranks: int
+    ) -> None:
+        def memory_of(dataset: S3MapDataset) -> float:
+            metrics = dataset._connect().metrics()
+            return sum(v for k, v in metrics.items() if "budget_limit" in k)
+
+        def memory(reader: S3Reader) -> float:
             info = torch.utils.data.get_worker_info()
             assert info is not None and isinstance(info.dataset, S3MapDataset)
-            client = info.dataset._connect()
-            return sum(v for k, v in client.metrics().items() if "budget_limit" in k)
+            return memory_of(info.dataset)
 
-        dataset = S3MapDataset.from_prefix(filled, transform=limit)
-        whole = dataset._memory
-        loader = DataLoader(dataset, 50, num_workers=4, collate_fn=plain)
-        limits = {value for batch in loader for value in batch}
-        assert len(limits) == 1
-        assert limits.pop() <= max(whole / 4, 64 << 20) * 1.01
+        whole = memory_of(S3MapDataset.from_prefix(filled))
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
+        dataset = S3MapDataset.from_prefix(filled, transform=memory)
+        loader = DataLoader(dataset, 50, num_workers=2, collate_fn=plain)
+        for part in {value for batch in loader for value in batch}:
+            assert part <= max(whole / 2 / ranks, 64 << 20) * 1.01
 
 
 class Recording(Dataset[int]):

@@ -33,13 +33,6 @@ void Client::AbandonAfterFork(std::shared_ptr<Client>& client) {
 }  // namespace headrace
 
 namespace headrace::api {
-namespace {
-
-std::size_t MemoryLimit(const ClientOptions& options) {
-  return options.memory_limit != 0 ? options.memory_limit : DefaultMemoryLimit(LocalProcesses());
-}
-
-}  // namespace
 
 ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options)
     : budget_(MemoryBudget::Split(MemoryLimit(options))),

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/budget.h"
 #include "base/macros.h"
 #include "headrace/client.h"
 #include "s3/default_credentials.h"
@@ -37,6 +38,15 @@ int Loops(const ClientOptions& options) {
 
 }  // namespace
 
+int ProcessesOnHost(const ClientOptions& options) {
+  return options.processes_on_host > 0 ? options.processes_on_host : LocalProcesses();
+}
+
+std::size_t MemoryLimit(const ClientOptions& options) {
+  return options.memory_limit != 0 ? options.memory_limit
+                                   : DefaultMemoryLimit(ProcessesOnHost(options));
+}
+
 Status Validate(const ClientOptions& o) {
   if (o.access_key_id.empty() != o.secret_access_key.empty()) {
     return Invalid("access_key_id and secret_access_key go together: give both or neither");
@@ -58,6 +68,8 @@ Status Validate(const ClientOptions& o) {
                     "{} or lower part_size",
                     o.memory_limit, o.part_size, o.part_size * 8));
   }
+  if (o.processes_on_host < 0)
+    return Invalid("processes_on_host is negative: 0 asks LOCAL_WORLD_SIZE");
   if (o.max_in_flight < 0) return Invalid("max_in_flight is negative: 0 lets headrace choose");
   if (o.max_attempts < 0)
     return Invalid("max_attempts is negative: 0 means AWS_MAX_ATTEMPTS, else 10");
@@ -106,6 +118,8 @@ Result<s3::EngineOptions> ResolveEngineOptions(const ClientOptions& o, const Clo
                                 o.user_agent_extra);
   engine.max_in_flight = o.max_in_flight;
   engine.loops = Loops(o);
+  // Loops asked for by number are this process's own.
+  engine.processes_on_host = o.loop_threads > 0 ? 1 : ProcessesOnHost(o);
   return engine;
 }
 

@@ -10,6 +10,10 @@ namespace headrace::api {
 // kInvalidArgument, naming the option and the cure, for values that cannot be or contradict each
 // other.
 Status Validate(const ClientOptions& options);
+// As said, else LOCAL_WORLD_SIZE, else 1.
+int ProcessesOnHost(const ClientOptions& options);
+// Bytes, as said or by default.
+std::size_t MemoryLimit(const ClientOptions& options);
 // Looks at the environment and the configuration files; asks the instance's metadata for the region
 // only when nothing else tells it.
 Result<s3::EngineOptions> ResolveEngineOptions(const ClientOptions& options, const Clock* clock);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "object/verify.h"
 
 namespace headrace::object {
 
@@ -142,6 +143,7 @@ Status Fetch::TakeWhole(store::ReadReply reply) {
                               item_.name.key, reply.object_size, *length_));
   }
   outgrown_ = reply.received < reply.object_size;
+  fetched_.verified = reply.verified;
   size_ = length_ = reply.object_size;
   fetched_.data = std::move(reply.data);
   return {};
@@ -176,7 +178,19 @@ Result<Fetched> Fetch::Take() {
   return std::move(*result_);
 }
 
+namespace {
+
+Status Verify(const Context& context, const store::Name& name, const Fetched& fetched,
+              const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(Verifier verifier, Verifier::Ask(context, name, fetched.etag, stop));
+  verifier.Extend(fetched.data.span());
+  return verifier.Finish();
+}
+
+}  // namespace
+
 Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop) {
+  RETURN_IF_ERROR(CheckVerify(item.options));
   std::optional<Fetch> fetch;
   CompletionQueue<std::size_t> done;
   while (true) {
@@ -188,7 +202,13 @@ Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop
     while (!short_of_memory) {
       if (!done.Next(stop)) return Status(StatusCode::kCancelled, "stopped by the caller");
       const Fetch::Step step = fetch->Advance();
-      if (step == Fetch::Step::kDone) return fetch->Take();
+      if (step == Fetch::Step::kDone) {
+        ASSIGN_OR_RETURN(Fetched fetched, fetch->Take());
+        if (item.options.verify && !fetched.verified) {
+          RETURN_IF_ERROR(Verify(context, item.name, fetched, stop));
+        }
+        return fetched;
+      }
       if (step == Fetch::Step::kUnderWay) continue;
       if (auto more = context.budget->TryAcquire(Share::kReads, fetch->bytes_needed())) {
         fetch->Resume(std::move(*more));

@@ -29,6 +29,7 @@ struct Fetched {
   Buffer data;
   std::string etag;
   std::uint64_t object_size = 0;
+  bool verified = false;  // compared with the checksum stored with the whole object
 };
 
 // Used by one thread. Dropping it cancels.

@@ -22,8 +22,9 @@ GetMany::GetMany(const Context* context, std::vector<FetchItem> items, GetManyOp
 }
 
 std::unique_ptr<Fetch> GetMany::MakeFetch(std::size_t index) const {
+  const std::uint64_t part = context_.options.part_size;
   const std::uint64_t expected =
-      largest_ == 0 ? context_.options.part_size : std::max(largest_, std::min<std::uint64_t>(kLeastPlanned, context_.options.part_size));
+      largest_ == 0 ? part : std::max(largest_, std::min(kLeastPlanned, part));
   return std::make_unique<Fetch>(&context_, items_[index], expected);
 }
 

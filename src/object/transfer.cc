@@ -12,6 +12,7 @@
 
 #include "base/macros.h"
 #include "object/reader.h"
+#include "object/verify.h"
 #include "object/writer.h"
 #include "s3/xml.h"
 
@@ -107,6 +108,8 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     Lease lease;
     std::uint64_t offset;
   };
+  RETURN_IF_ERROR(CheckVerify(options));
+  std::optional<Verifier> verifier;
   const std::uint64_t part_size = context.options.part_size;
   const std::uint64_t begin = options.range ? options.range->offset : 0;
   std::uint64_t end = UINT64_MAX;
@@ -181,10 +184,17 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     info.last_modified = reply.last_modified;
     info.content_type = reply.content_type;
     info.metadata = reply.metadata;
+    if (options.verify && !reply.verified) {
+      if (!verifier) {
+        ASSIGN_OR_RETURN(verifier, Verifier::Ask(context, name, info.etag, stop));
+      }
+      verifier->Extend(reply.data.span());
+    }
     RETURN_IF_ERROR(WriteAll(fd, reply.data.span(), offset - begin));
     if (progress) progress(reply.received);
     parts.pop_front();
   }
+  if (verifier) RETURN_IF_ERROR(verifier->Finish());
   return info;
 }
 

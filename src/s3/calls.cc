@@ -103,6 +103,17 @@ ObjectInfo InfoFromHeaders(const net::Headers& headers) {
   return info;
 }
 
+Checksum WholeObjectChecksum(const net::Headers& headers) {
+  const std::string_view type = headers.Get("x-amz-checksum-type");
+  for (const ChecksumAlgorithm algorithm : kChecksumAlgorithms) {
+    const std::string_view value = headers.Get(ChecksumHeader(algorithm));
+    if (value.empty()) continue;
+    Result<StoredChecksum> stored = ParseStoredChecksum(algorithm, value, type);
+    if (stored.ok() && stored->full_object) return stored->checksum;
+  }
+  return Checksum(ChecksumAlgorithm::kNone);
+}
+
 Result<ObjectInfo> ReadHead(const S3Request& request, const S3Reply& reply) {
   ObjectInfo info = InfoFromHeaders(reply.headers);
   info.bucket = request.bucket;
@@ -153,9 +164,9 @@ Result<S3Request> CreateUpload(std::string bucket, std::string key, const PutOpt
   AddObjectHeaders(options, request);
   if (algorithm != ChecksumAlgorithm::kNone) {
     request.headers.emplace_back("x-amz-checksum-algorithm", ChecksumName(algorithm));
-    if (algorithm == ChecksumAlgorithm::kCrc64Nvme) {
-      request.headers.emplace_back("x-amz-checksum-type", "FULL_OBJECT");
-    }
+    // Of the whole rather than of the parts' checksums: a reader can verify that without knowing
+    // the parts.
+    request.headers.emplace_back("x-amz-checksum-type", "FULL_OBJECT");
   }
   return request;
 }

@@ -23,6 +23,9 @@ S3Request HeadObject(std::string bucket, std::string key);
 Result<ObjectInfo> ReadHead(const S3Request& request, const S3Reply& reply);
 // ETag, time, type and metadata as they stand in the headers of a GET or HEAD.
 ObjectInfo InfoFromHeaders(const net::Headers& headers);
+// The checksum that was stored with the object as a whole, of a kind that we can compute; kNone
+// where there is none. Services tell it when `verify_checksum` asked for it.
+Checksum WholeObjectChecksum(const net::Headers& headers);
 
 struct ListArguments {
   std::string_view bucket;

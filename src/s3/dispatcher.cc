@@ -4,10 +4,11 @@
 
 namespace headrace::s3 {
 
-Dispatcher::Dispatcher(const EngineContext& context, std::uint64_t seed)
+Dispatcher::Dispatcher(const EngineContext& context, const FlowControl::Limits& limits,
+                       std::uint64_t seed)
     : metrics_(*context.metrics),
       random_(seed),
-      flow_(context.max_in_flight, context.ceiling),
+      flow_(limits),
       loop_(std::make_unique<net::EventLoop>(context.transport, &context.metrics->loops)) {
   context_ = {.loop = loop_.get(),
               .resolver = context.resolver,

@@ -21,13 +21,11 @@ struct EngineContext {
   RetryBudget* retry_budget;
   const WireOptions* wire;
   net::TransportOptions transport;
-  int max_in_flight;  // of one dispatcher; 0 = by probing
-  int ceiling;        // of that
 };
 
 class Dispatcher {
  public:
-  Dispatcher(const EngineContext& context, std::uint64_t seed);
+  Dispatcher(const EngineContext& context, const FlowControl::Limits& limits, std::uint64_t seed);
   // Ends all requests with kCancelled.
   ~Dispatcher();
 

@@ -7,6 +7,10 @@
 namespace headrace::s3 {
 namespace {
 
+// Requests in flight before anything is known of the service, of a host and at least of a process.
+constexpr int kStartInFlight = 32;
+constexpr int kLeastStart = 8;
+
 // Half the descriptors that the process may open, at most 1,024: the rest is the program's.
 int InFlightCeiling() {
   rlimit limit{};
@@ -23,8 +27,6 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
       credentials_(options.credentials
                        ? std::make_unique<CredentialsCache>(std::move(options.credentials), clock)
                        : nullptr) {
-  const int loops = std::max(options.loops, 1);
-  auto share = [loops](int total) { return total > 0 ? std::max(total / loops, 1) : 0; };
   context_ = {.resolver = &resolver_,
               .credentials = credentials_.get(),
               .endpoints = &endpoints_,
@@ -33,13 +35,21 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
               .metrics = &metrics_,
               .retry_budget = &retry_budget_,
               .wire = &wire_,
-              .transport = options.transport,
-              .max_in_flight = share(options.max_in_flight),
-              .ceiling = share(InFlightCeiling())};
+              .transport = options.transport};
+  // The numbers are the host's; what they come to is this process's, and then each loop's part.
+  const int fixed = options.max_in_flight;
+  const int processes = std::max(options.processes_on_host, 1);
+  const int start = std::max(kStartInFlight / processes, kLeastStart);
+  const int ceiling = std::max(InFlightCeiling() / processes, start);
+  int loops = std::max(options.loops / processes, 1);
+  if (fixed > 0) loops = std::min(loops, fixed);
   std::random_device seed;  // jitter must differ between processes
   for (int i = 0; i < loops; ++i) {
-    dispatchers_.push_back(
-        std::make_unique<Dispatcher>(context_, (std::uint64_t{seed()} << 32) | seed()));
+    auto part = [&](int total) { return total / loops + (i < total % loops ? 1 : 0); };
+    dispatchers_.push_back(std::make_unique<Dispatcher>(
+        context_,
+        FlowControl::Limits{.fixed = part(fixed), .start = part(start), .ceiling = part(ceiling)},
+        (std::uint64_t{seed()} << 32) | seed()));
   }
 }
 

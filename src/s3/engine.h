@@ -18,8 +18,10 @@ struct EngineOptions {
   std::unique_ptr<CredentialsProvider> credentials;
   WireOptions wire;
   net::TransportOptions transport;
-  int max_in_flight = 0;  // of the whole engine; 0 = by probing
+  int max_in_flight = 0;  // of this engine; 0 = by probing
+  // Of the host: each of its processes takes its part.
   int loops = 1;
+  int processes_on_host = 1;
 };
 
 // Safe for use from many threads. Ends what is under way with kCancelled when destroyed.

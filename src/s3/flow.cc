@@ -51,7 +51,7 @@ bool HedgeControl::TryHedge(SteadyTime now) {
 
 void FlowControl::OnAnswer(Duration first_byte, std::uint64_t bytes, bool saturated,
                            SteadyTime now) {
-  if (fixed_ > 0) return;
+  if (limits_.fixed > 0) return;
   if (round_latencies_.empty() && round_bytes_ == 0) round_began_ = now - first_byte;
   round_latencies_.push_back(first_byte);
   round_bytes_ += bytes + kAnswerWorth;
@@ -80,7 +80,7 @@ void FlowControl::EndRound(SteadyTime now) {
       limit_ = std::exchange(before_probe_, 0);
       settled_rounds_ = 0;
     } else if (late) {
-      limit_ = std::max(limit_ - limit_ / 8, kStart);
+      limit_ = std::max(limit_ - limit_ / 8, limits_.start);
       best_rate_ = rate;
     } else if (++settled_rounds_ >= 16) {
       best_rate_ = rate;
@@ -95,11 +95,11 @@ void FlowControl::EndRound(SteadyTime now) {
 
 void FlowControl::Probe() {
   before_probe_ = limit_;
-  limit_ = std::min(limit_ + limit_ / 2, ceiling_);
+  limit_ = std::min(limit_ + limit_ / 2, limits_.ceiling);
 }
 
 void FlowControl::OnThrottle(SteadyTime now) {
-  if (fixed_ > 0 || now - throttled_at_ < std::chrono::milliseconds(500)) return;
+  if (limits_.fixed > 0 || now - throttled_at_ < std::chrono::milliseconds(500)) return;
   throttled_at_ = now;
   limit_ = std::max(limit_ / 2, kLowest);
   before_probe_ = 0;

@@ -59,24 +59,27 @@ class HedgeControl {
 // answers as may be in flight.
 class FlowControl {
  public:
-  // `fixed` > 0: that many, always. `ceiling` bounds the probing (descriptors).
-  FlowControl(int fixed, int ceiling) : fixed_(fixed), ceiling_(std::max(ceiling, kStart)) {}
+  struct Limits {
+    int fixed = 0;       // > 0: that many, always
+    int start = 32;      // where probing begins, and what it does not fall below by itself
+    int ceiling = 1024;  // where it ends (descriptors)
+  };
+  explicit FlowControl(const Limits& limits)
+      : limits_(limits), limit_(limits.fixed > 0 ? limits.fixed : limits.start) {}
 
-  int limit() const { return fixed_ > 0 ? fixed_ : limit_; }
+  int limit() const { return limit_; }
   // An answer arrived. `saturated`: requests were waiting for a place, so a higher limit would be
   // used.
   void OnAnswer(Duration first_byte, std::uint64_t bytes, bool saturated, SteadyTime now);
   void OnThrottle(SteadyTime now);
 
  private:
-  static constexpr int kStart = 32;
   static constexpr int kLowest = 4;
   void EndRound(SteadyTime now);
   void Probe();
 
-  const int fixed_;
-  const int ceiling_;
-  int limit_ = kStart;
+  const Limits limits_;
+  int limit_;
   int before_probe_ = 0;    // the limit to go back to; 0 = not probing
   int settled_rounds_ = 0;  // without growth, since the last change
   double best_rate_ = 0;    // bytes per second, before the probe

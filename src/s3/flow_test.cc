@@ -27,13 +27,13 @@ int LimitAfter(FlowControl& flow, Duration first_byte, double capacity, int roun
 }
 
 TEST(FlowControl, GrowsWhileTheServiceGivesMore) {
-  FlowControl flow(0, 1000);
+  FlowControl flow({.ceiling = 1000});
   EXPECT_EQ(flow.limit(), 32);
   EXPECT_GE(LimitAfter(flow, milliseconds(30), 1e6, 12), 900);
 }
 
 TEST(FlowControl, StopsWhereMoreInFlightOnlyWaits) {
-  FlowControl flow(0, 1000);
+  FlowControl flow({.ceiling = 1000});
   // 2,000 answers a second behind 30 ms: sixty in flight are enough.
   const int limit = LimitAfter(flow, milliseconds(30), 2000, 100);
   EXPECT_GE(limit, 48);
@@ -41,7 +41,7 @@ TEST(FlowControl, StopsWhereMoreInFlightOnlyWaits) {
 }
 
 TEST(FlowControl, HalvesOnceForABurstOfThrottles) {
-  FlowControl flow(0, 1000);
+  FlowControl flow({.ceiling = 1000});
   const SteadyTime now(seconds(100));
   for (int i = 0; i < 30; ++i) flow.OnThrottle(now);
   EXPECT_EQ(flow.limit(), 16);
@@ -52,7 +52,7 @@ TEST(FlowControl, HalvesOnceForABurstOfThrottles) {
 }
 
 TEST(FlowControl, DoesNotGrowWithoutDemand) {
-  FlowControl flow(0, 1000);
+  FlowControl flow({.ceiling = 1000});
   SteadyTime now(seconds(100));
   for (int i = 0; i < 1000; ++i)
     flow.OnAnswer(milliseconds(30), 1000, false, now += milliseconds(1));
@@ -60,7 +60,7 @@ TEST(FlowControl, DoesNotGrowWithoutDemand) {
 }
 
 TEST(FlowControl, AFixedNumberStays) {
-  FlowControl flow(64, 1000);
+  FlowControl flow({.fixed = 64});
   EXPECT_EQ(LimitAfter(flow, milliseconds(30), 1e6, 5), 64);
   flow.OnThrottle(SteadyTime(seconds(1000)));
   EXPECT_EQ(flow.limit(), 64);

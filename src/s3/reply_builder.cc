@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "s3/calls.h"
 #include "s3/etag.h"
 #include "s3/uri.h"
 
@@ -14,18 +15,6 @@ namespace {
 constexpr std::uint64_t kFirstGrowth = std::uint64_t{64} << 10;
 // Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
 constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
-
-// The checksum that goes with the whole object, of those that we can compute.
-Checksum StoredIn(const net::Headers& headers) {
-  const std::string_view type = headers.Get("x-amz-checksum-type");
-  for (const ChecksumAlgorithm a : kChecksumAlgorithms) {
-    const std::string_view value = headers.Get(ChecksumHeader(a));
-    if (value.empty()) continue;
-    Result<StoredChecksum> stored = ParseStoredChecksum(a, value, type);
-    if (stored.ok() && stored->full_object) return stored->checksum;
-  }
-  return Checksum(ChecksumAlgorithm::kNone);
-}
 
 }  // namespace
 
@@ -46,6 +35,7 @@ void ReplyBuilder::Restart() {
 
 S3Reply ReplyBuilder::Take() {
   if (request_.into.empty()) reply_.body = buffer_.Slice(0, reply_.received);
+  reply_.verified = !reply_.cut_short && stored_.algorithm() != ChecksumAlgorithm::kNone;
   return std::move(reply_);
 }
 
@@ -119,7 +109,7 @@ std::uint64_t ReplyBuilder::MostBytes() const {
 
 void ReplyBuilder::StartBody(std::optional<std::uint64_t> length) {
   if (request_.operation == Operation::kGet && request_.verify_checksum) {
-    stored_ = StoredIn(reply_.headers);
+    stored_ = WholeObjectChecksum(reply_.headers);
     running_ = Checksum(stored_.algorithm());
   }
   if (!request_.into.empty()) return;

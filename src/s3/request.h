@@ -81,6 +81,7 @@ struct S3Reply {
   // The whole object's bytes, from Content-Range or Content-Length; nullopt when not told.
   std::optional<std::uint64_t> object_size;
   bool cut_short = false;  // there was more than keep_at_most
+  bool verified = false;   // the bytes were compared with the object's stored checksum
   int attempts = 1;
 };
 

@@ -43,6 +43,7 @@ Result<ReadReply> ToReadReply(Result<S3Reply> r) {
   reply.received = r->received;
   reply.data = std::move(r->body);
   reply.etag = std::move(info.etag);
+  reply.verified = r->verified;
   reply.last_modified = info.last_modified;
   reply.content_type = std::move(info.content_type);
   reply.metadata = std::move(info.metadata);
@@ -79,6 +80,16 @@ Pending<ObjectInfo> S3Store::Stat(const Name& name) {
                            RETURN_IF_ERROR(r.status());
                            return s3::ReadHead(names, *r);
                          });
+}
+
+Pending<StoredChecksum> S3Store::ChecksumOf(const Name& name) {
+  S3Request request = s3::HeadObject(name.bucket, name.key);
+  request.verify_checksum = true;
+  return Map<StoredChecksum>(
+      engine_.Submit(std::move(request)), [](Result<S3Reply> r) -> Result<StoredChecksum> {
+        RETURN_IF_ERROR(r.status());
+        return StoredChecksum{s3::WholeObjectChecksum(r->headers), s3::ReadEtag(*r)};
+      });
 }
 
 Pending<s3::ListPage> S3Store::List(const ListRequest& request) {

@@ -15,6 +15,7 @@ class S3Store final : public Store {
   Capabilities capabilities() const override;
   Pending<ReadReply> Read(ReadRequest request) override;
   Pending<ObjectInfo> Stat(const Name& name) override;
+  Pending<StoredChecksum> ChecksumOf(const Name& name) override;
   Pending<s3::ListPage> List(const ListRequest& request) override;
   Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) override;
   Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override;

@@ -22,6 +22,7 @@
 #include "headrace/buffer.h"
 #include "headrace/object_info.h"
 #include "headrace/options.h"
+#include "s3/checksum.h"
 #include "s3/list_page.h"
 
 namespace headrace::store {
@@ -55,10 +56,17 @@ struct ReadReply {
   Buffer data;                 // empty when the bytes went `into` the caller's memory
   std::uint64_t received = 0;  // bytes
   std::uint64_t object_size = 0;
-  std::string etag;  // bare
+  std::string etag;       // bare
+  bool verified = false;  // the whole object's bytes, compared with its stored checksum
   std::chrono::system_clock::time_point last_modified{};
   std::string content_type;
   std::map<std::string, std::string> metadata;
+};
+
+// What the service keeps to check an object's bytes against.
+struct StoredChecksum {
+  s3::Checksum checksum{s3::ChecksumAlgorithm::kNone};  // of the whole object; kNone: there is none
+  std::string etag;                                     // of the version it belongs to
 };
 
 struct ListRequest {
@@ -110,6 +118,9 @@ class Store {
 
   virtual Pending<ReadReply> Read(ReadRequest request) = 0;
   virtual Pending<ObjectInfo> Stat(const Name& name) = 0;
+  virtual Pending<StoredChecksum> ChecksumOf(const Name& /*name*/) {
+    return Pending<StoredChecksum>::Ready(StoredChecksum{});
+  }
   virtual Pending<s3::ListPage> List(const ListRequest& request) = 0;
 
   virtual Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) = 0;

@@ -91,7 +91,6 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         self._transform = transform
         self._config = config or ClientConfig()
         self._kind = kind or S3ReaderConstructor.default()
-        self._memory = 0
         self._process = 0
         self._client: _native.Client
         self._announced: Announced
@@ -229,20 +228,18 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         )
 
     def _connect(self) -> _native.Client:
-        """This process's client. A worker's takes its part of the memory."""
+        """This process's client. A worker's takes its part of the host's memory and connections."""
         if self._process != os.getpid():
             options = self._config.native()
             given = {"region": self._region, "endpoint_url": self._endpoint}
             options.update({name: value for name, value in given.items() if value is not None})
             worker = torch.utils.data.get_worker_info()
-            if worker is not None and self._memory and "memory_limit" not in options:
-                least = max(64 * MIB, 8 * self._config.part_size)
-                options["memory_limit"] = max(least, self._memory // worker.num_workers)
+            if worker is not None:
+                ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
+                options["processes_on_host"] = max(ranks, 1) * worker.num_workers
             self._client = _native.Client(options)
             self._announced = Announced()
             self._process = os.getpid()
-            if worker is None:
-                self._memory = memory_limit(self._client)
         return self._client
 
     def __getstate__(self) -> dict[str, Any]:
@@ -257,14 +254,3 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         packed = state.pop("_packed")
         self.__dict__.update(state)
         self._listing = SharedListing.unpack(packed, self._connect)
-
-
-def memory_limit(client: _native.Client) -> int:
-    """Bytes that a client resolved as its whole budget."""
-    return int(
-        sum(
-            value
-            for name, value in client.metrics().items()
-            if name.startswith("headrace_budget_limit_bytes")
-        )
-    )
