@@ -256,7 +256,8 @@ def test_the_region_is_wrong(row: Row) -> None:
             access_key_id=elsewhere.access_key, secret_access_key=elsewhere.secret_key
         )
         client = headrace.Client(endpoint_url=elsewhere.endpoint, region="us-west-2", config=config)
-        assert bytes(client.get(bucket.uri("k"))) == BODY
+        # All find out at the same time.
+        assert all(bytes(data) == BODY for data in client.get_many([bucket.uri("k")] * 40))
         client.put(bucket.uri("new"), BODY)
         assert bucket.get("new") == BODY
         done = Cli(elsewhere)("cat", bucket.uri("k"), "--region", "us-west-2")
@@ -537,6 +538,44 @@ def test_bytes_are_damaged_every_time(
         assert done.code == 1
         row.check(done.err)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_answer_to_an_upload_s_end_is_lost(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    assert row.outcome == "success"
+    client = connect()
+    faults({"operation": "CompleteMultipartUpload", "do": "close", "execute": True})
+    client.put(bucket.uri("k"), BODY * 20)
+    faults()
+    assert bucket.get("k") == BODY * 20
+
+
+def test_an_upload_s_end_never_arrives(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    client = connect()
+    client.put(bucket.uri("k"), BODY * 20)
+    faults({"operation": "CompleteMultipartUpload", "do": "close"})
+    with row.raised():
+        client.put(bucket.uri("k"), BODY[::-1] * 20)
+    faults()
+    assert bucket.get("k") == BODY * 20
+    assert not bucket.uploads()
+
+
+def test_the_answer_to_a_create_only_write_is_lost(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    assert row.outcome == "success"
+    client = connect()
+    for operation, body in (("PutObject", BODY), ("CompleteMultipartUpload", BODY * 20)):
+        faults({"operation": operation, "do": "close", "execute": True, "times": 1})
+        client.put(bucket.uri(operation), body, if_none_match=True)
+        assert bucket.get(operation) == body
+        with pytest.raises(headrace.Error) as caught:
+            client.put(bucket.uri(operation), body[::-1], if_none_match=True)
+        assert caught.value.code == "AlreadyExists"
 
 
 def test_there_is_no_checksum_to_verify(

@@ -62,7 +62,16 @@ def upload_jpegs(server: S3Server, spec: dict[str, Any], folder: Path) -> None:
     binary = EmbeddedServer.binary()
     pictures = folder / "jpegs"
     count = str(spec["count"])
-    made = ["datagen", "images", pictures, "--train", count, "--held-out", "1", "--quiet"]
+    made: list[str | Path] = [
+        "datagen",
+        "images",
+        pictures,
+        "--train",
+        count,
+        "--held-out",
+        "1",
+        "--quiet",
+    ]
     subprocess.run([binary, *made], check=True)
     client(server).create_bucket(spec["bucket"])
     subprocess.run(

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "object/complete.h"
 #include "object/reader.h"
 #include "object/verify.h"
 #include "object/writer.h"
@@ -235,9 +236,9 @@ Result<std::string> CopyWithin(const Context& context, const store::Name& source
   }
   pending.clear();
   if (failed.ok()) {
-    Result<store::WriteReply> reply = store.CompleteUpload(upload, parts).Wait(stop);
-    if (reply.ok()) return std::move(reply->etag);
-    failed = reply.status();
+    Result<std::string> etag = CompleteUpload(context, upload, parts, size, stop);
+    if (etag.ok()) return etag;
+    failed = etag.status();
   }
   (void)store.AbortUpload(upload).Wait({}, Deadline::After(std::chrono::seconds(10)));
   return failed;

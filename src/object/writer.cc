@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "object/complete.h"
 
 namespace headrace::object {
 namespace {
@@ -158,33 +159,16 @@ Result<std::string> Writer::Close(const std::stop_token& stop) {
 }
 
 Result<std::string> Writer::CloseSingle(const std::stop_token& stop) {
-  Buffer all = buffer_.Slice(0, filled_);
-  ASSIGN_OR_RETURN(store::WriteReply reply,
-                   context_.store->Put(name_, std::move(all), options_).Wait(stop));
-  return std::move(reply.etag);
+  return PutWhole(context_, name_, buffer_.Slice(0, filled_), options_, stop);
 }
 
 Result<std::string> Writer::CloseMultipart(const std::stop_token& stop) {
   if (filled_ > 0) RETURN_IF_ERROR(SendPart(stop));
   while (!under_way_.empty()) RETURN_IF_ERROR(TakeOldestPart(stop));
-  Result<store::WriteReply> reply = context_.store->CompleteUpload(*upload_, done_).Wait(stop);
-  if (reply.ok()) return std::move(reply->etag);
-  return SettleComplete(reply.status(), stop);
-}
-
-// The answer to a Complete can get lost after the service acted on it; asked again, the service no
-// longer knows the upload. What is there now tells which it was.
-Result<std::string> Writer::SettleComplete(const Status& error, const std::stop_token& stop) {
-  if (error.code() != StatusCode::kNotFound && error.code() != StatusCode::kTimeout &&
-      error.code() != StatusCode::kUnreachable && error.code() != StatusCode::kProtocol) {
-    return error;
-  }
-  Result<ObjectInfo> info = context_.store->Stat(name_).Wait(stop);
-  if (!info.ok() || info->size != written_) return error;
-  const std::string suffix = fmt::format("-{}", done_.size());
-  if (!info->etag.ends_with(suffix)) return error;
+  ASSIGN_OR_RETURN(std::string etag,
+                   object::CompleteUpload(context_, *upload_, done_, written_, stop));
   upload_.reset();
-  return info->etag;
+  return etag;
 }
 
 void Writer::Abort() {

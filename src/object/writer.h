@@ -58,7 +58,6 @@ class Writer {
   Status TakeOldestPart(const std::stop_token& stop);
   Result<std::string> CloseSingle(const std::stop_token& stop);
   Result<std::string> CloseMultipart(const std::stop_token& stop);
-  Result<std::string> SettleComplete(const Status& error, const std::stop_token& stop);
 
   const Context& context_;
   const store::Name name_;

@@ -37,7 +37,7 @@ ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
             policy.hedge = policy.hedge && request_.operation == Operation::kGet;
             return policy;
           }(),
-          context->attempts, context->clock->Now()),
+          context->attempts),
       began_(context->clock->Now()),
       reply_(&request_, context->buffers) {
   for (int i = 0; i < kSlots; ++i) {
@@ -57,6 +57,7 @@ ActiveRequest::~ActiveRequest() {
 void ActiveRequest::Start(bool saturated, Done done) {
   done_ = std::move(done);
   saturated_ = saturated;
+  began_ = context_.clock->Now();  // waiting in the queue is not the service's slowness
   Perform(machine_.Start(context_.clock->Now()));
 }
 
@@ -167,6 +168,7 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
   attempt.credentials = std::move(credentials);
   const Route route = context_.endpoints->For(request_.bucket, request_.key);
+  attempt.endpoint = route.endpoint;
   attempt.host = route.target.connect_host;
   if (route.skip_lookup) return SendTo(slot, route, "");
   // The answer is often known, and then given at once: no trip through the queue of posted work.
@@ -257,7 +259,7 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
                           .payload_hash = hash};
     ASSIGN_OR_RETURN(
         const SignedHeaders headers,
-        context_.signer->Sign(input, *attempt.credentials, {.region = route.region},
+        context_.signer->Sign(input, *attempt.credentials, {.region = route.endpoint->region},
                               context_.endpoints->SigningTime(context_.clock->WallNow())));
     out.headers.Add("x-amz-date", headers.x_amz_date);
     out.headers.Add("x-amz-content-sha256", headers.x_amz_content_sha256);
@@ -322,7 +324,8 @@ void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers
   status = status_code;
   ActiveRequest& r = *owner;
   const SteadyTime now = r.context_.clock->Now();
-  r.context_.metrics->first_byte.Record(Micros(now - sent));
+  first_byte = now - sent;
+  r.context_.metrics->first_byte.Record(Micros(first_byte));
   good = status_code >= 200 && status_code < 300;
   if (good) {
     refusal = r.reply_.Accept(status_code, headers);
@@ -387,8 +390,8 @@ void ActiveRequest::OnWhole(Attempt& attempt) {
     }
   }
   const SteadyTime now = context_.clock->Now();
-  context_.flow->OnAnswer(now - attempt.sent, reply_.received() + request_.body.size(), saturated_,
-                          now);
+  context_.flow->OnAnswer(attempt.first_byte, now - attempt.sent,
+                          reply_.received() + request_.body.size(), saturated_, now);
   Perform(machine_.OnComplete(attempt.slot, now));
 }
 
@@ -431,7 +434,7 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
 void ActiveRequest::OnRefused(Attempt& attempt) {
   const ServerAnswer answer = ReadAnswer(attempt);
   if (answer.http_status == 416 && AcceptNothingThere(attempt)) return;
-  const Endpoint endpoint = context_.endpoints->EndpointOf(request_.bucket);
+  const Endpoint& endpoint = *attempt.endpoint;
   const std::string url = endpoint.Url();
   const bool signed_request = attempt.credentials && !attempt.credentials->anonymous();
   const RequestFacts facts{
@@ -468,7 +471,8 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
   if (error_class == ErrorClass::kClockSkew)
     context_.endpoints->SetClockOffset(answer.clock_offset);
   if (error_class == ErrorClass::kRedirect) {
-    if (const Status moved = context_.endpoints->Follow(request_.bucket, answer); !moved.ok()) {
+    if (const Status moved = context_.endpoints->Follow(request_.bucket, attempt.endpoint, answer);
+        !moved.ok()) {
       return Fail(attempt.slot, moved.WithInfo(status.info()), ErrorClass::kFatal);
     }
   }
@@ -481,7 +485,7 @@ void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
     return OnWhole(attempt);  // all that was asked for had come
   }
   using Kind = net::TransferEnd::Kind;
-  const std::string where = context_.endpoints->EndpointOf(request_.bucket).Url();
+  const std::string where = attempt.endpoint->Url();
   switch (end.kind) {
     case Kind::kConnectFailed:
       if (!attempt.address.empty()) context_.resolver->ReportFailure(attempt.host, attempt.address);

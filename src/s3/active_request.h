@@ -73,6 +73,8 @@ class ActiveRequest {
     std::uint64_t run = 0;  // which use of the slot: late callbacks of an earlier one are ignored
     net::EventLoop::TransferId transfer = 0;
     SteadyTime sent{};
+    Duration first_byte{};
+    std::shared_ptr<const Endpoint> endpoint;  // it was sent to
     std::string host;
     std::string address;
     std::shared_ptr<const Credentials> credentials;

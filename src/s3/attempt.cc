@@ -4,13 +4,8 @@
 
 namespace headrace::s3 {
 
-AttemptMachine::AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context,
-                               SteadyTime now)
-    : policy_(policy),
-      context_(context),
-      retry_(policy.retry),
-      last_progress_(now),
-      looked_at_(now) {}
+AttemptMachine::AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context)
+    : policy_(policy), context_(context), retry_(policy.retry) {}
 
 int AttemptMachine::LiveCount() const {
   return static_cast<int>(
@@ -49,6 +44,7 @@ SteadyTime AttemptMachine::GiveUpAt() const {
 
 AttemptMachine::Actions AttemptMachine::Start(SteadyTime now) {
   Actions actions;
+  last_progress_ = looked_at_ = now;
   context_.hedges->OnRequest();
   SendIn(0, false, now, actions);
   return actions;

@@ -59,8 +59,9 @@ class AttemptMachine {
     Outcome finish = Outcome::kNone;
   };
 
-  AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context, SteadyTime now);
+  AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context);
 
+  // Once. Time spent waiting for this does not count as time without progress.
   Actions Start(SteadyTime now);
   // The answer of `slot` began, and well: its body follows.
   Actions OnGoodHead(int slot, SteadyTime now);
@@ -80,7 +81,6 @@ class AttemptMachine {
   int attempts() const { return attempts_; }  // sent so far, hedges included
   int hedges() const { return hedges_; }
   bool hedge_won() const { return hedge_won_; }
-  std::optional<int> winner() const { return winner_; }
 
  private:
   struct Attempt {
@@ -104,8 +104,8 @@ class AttemptMachine {
   RetryState retry_;
   std::array<Attempt, kSlots> slots_{};
   std::optional<int> winner_;
-  SteadyTime last_progress_;
-  SteadyTime looked_at_;  // when OnTimer last saw how many bytes had moved
+  SteadyTime last_progress_{};
+  SteadyTime looked_at_{};  // when OnTimer last saw how many bytes had moved
   SteadyTime hedge_at_ = SteadyTime::max();
   SteadyTime retry_at_ = SteadyTime::max();
   int attempts_ = 0;

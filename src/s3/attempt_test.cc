@@ -21,7 +21,7 @@ class AttemptTest : public testing::Test {
     return Make(policy);
   }
   AttemptMachine Make(const AttemptPolicy& policy) {
-    return AttemptMachine(policy, {&budget_, &hedges_, &random_}, now_);
+    return AttemptMachine(policy, {&budget_, &hedges_, &random_});
   }
   // A service whose first bytes take 30 ms, known well enough to hedge; allowance for several
   // hedges.
@@ -209,6 +209,15 @@ TEST_F(AttemptTest, AnEmptyRetryBudgetDelaysARetry) {
   EXPECT_EQ(machine.OnFailure(0, ErrorClass::kTransient, Duration::zero(), false, now_).finish,
             Outcome::kNone);
   EXPECT_GT(machine.next_timer(), now_ + milliseconds(20));
+}
+
+// A full queue may keep a request for minutes before it is sent.
+TEST_F(AttemptTest, WaitingToStartIsNoLackOfProgress) {
+  AttemptMachine machine = Make();
+  now_ += std::chrono::minutes(10);
+  machine.Start(now_);
+  EXPECT_GT(machine.next_timer(), now_);
+  EXPECT_EQ(machine.OnTimer(now_ + seconds(1)).finish, Outcome::kNone);
 }
 
 }  // namespace

@@ -6,18 +6,17 @@
 
 namespace headrace::s3 {
 
-Endpoint BucketEndpoints::EndpointOf(std::string_view bucket) const {
+std::shared_ptr<const Endpoint> BucketEndpoints::EndpointOf(std::string_view bucket) const {
   std::lock_guard lock(mu_);
   const auto it = moved_.find(bucket);
   return it == moved_.end() ? endpoint_ : it->second;
 }
 
 Route BucketEndpoints::For(std::string_view bucket, std::string_view key) const {
-  const Endpoint endpoint = EndpointOf(bucket);
-  Route route;
+  Route route{.endpoint = EndpointOf(bucket)};
+  const Endpoint& endpoint = *route.endpoint;
   route.target = endpoint.For(bucket, key);
   route.origin = fmt::format("{}://{}", endpoint.scheme, route.target.host_header);
-  route.region = endpoint.region;
   route.proxy = ProxyOf(endpoint.scheme, route.target.connect_host);
   route.skip_lookup = !route.proxy.empty() || net::IsIpLiteral(route.target.connect_host);
   return route;
@@ -30,11 +29,14 @@ std::string BucketEndpoints::ProxyOf(const std::string& scheme, const std::strin
   return proxies_.emplace(host, net::ProxyFor(scheme, host)).first->second;
 }
 
-Status BucketEndpoints::Follow(const std::string& bucket, const ServerAnswer& answer) {
-  Result<Endpoint> moved = EndpointOf(bucket).Redirected(answer, bucket);
+Status BucketEndpoints::Follow(const std::string& bucket,
+                               const std::shared_ptr<const Endpoint>& asked,
+                               const ServerAnswer& answer) {
+  if (EndpointOf(bucket) != asked) return {};
+  Result<Endpoint> moved = asked->Redirected(answer, bucket);
   if (!moved.ok()) return moved.status();
   std::lock_guard lock(mu_);
-  moved_.insert_or_assign(bucket, std::move(*moved));
+  moved_.insert_or_assign(bucket, std::make_shared<const Endpoint>(std::move(*moved)));
   return {};
 }
 

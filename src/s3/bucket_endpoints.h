@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -16,9 +17,9 @@ namespace headrace::s3 {
 
 // A target, and what the transport has to know besides.
 struct Route {
+  std::shared_ptr<const Endpoint> endpoint;
   Target target;
   std::string origin;  // "http://host:port": what stands before the path in the URL
-  std::string region;  // to sign for
   std::string proxy;   // "" = none
   // The host is an address, or the proxy looks it up.
   bool skip_lookup = false;
@@ -27,12 +28,15 @@ struct Route {
 // Safe for use from many threads.
 class BucketEndpoints {
  public:
-  explicit BucketEndpoints(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit BucketEndpoints(Endpoint endpoint)
+      : endpoint_(std::make_shared<const Endpoint>(std::move(endpoint))) {}
 
   Route For(std::string_view bucket, std::string_view key) const;
-  // A redirect's answer: remembers where the bucket is. An error when it leads out of the
-  // endpoint's own domain, or nowhere new.
-  Status Follow(const std::string& bucket, const ServerAnswer& answer);
+  // A redirect's answer to a request that went to `asked`: remembers where the bucket is. An error
+  // when it leads out of the endpoint's own domain, or nowhere new. Others may have followed first:
+  // then the bucket has moved on from `asked` already.
+  Status Follow(const std::string& bucket, const std::shared_ptr<const Endpoint>& asked,
+                const ServerAnswer& answer);
 
   // What to sign with, when the server's clock and ours differ.
   void SetClockOffset(std::chrono::seconds offset) { clock_offset_ = offset.count(); }
@@ -44,15 +48,16 @@ class BucketEndpoints {
   bool refuses_if_match() const { return refuses_if_match_; }
 
   // Of the bucket, as far as is known.
-  Endpoint EndpointOf(std::string_view bucket) const;
+  std::shared_ptr<const Endpoint> EndpointOf(std::string_view bucket) const;
 
  private:
   // The environment is asked once per host.
   std::string ProxyOf(const std::string& scheme, const std::string& host) const;
 
-  const Endpoint endpoint_;
+  const std::shared_ptr<const Endpoint> endpoint_;
   mutable std::mutex mu_;
-  std::map<std::string, Endpoint, std::less<>> moved_;  // guarded by mu_; by bucket
+  // Guarded by mu_; by bucket.
+  std::map<std::string, std::shared_ptr<const Endpoint>, std::less<>> moved_;
   mutable std::map<std::string, std::string> proxies_;  // guarded by mu_; by host
   std::atomic<std::int64_t> clock_offset_{0};           // seconds
   std::atomic<bool> refuses_if_match_{false};

@@ -1,8 +1,12 @@
 // ETags, which servers write with and without their quotes, sometimes differently in each answer.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headrace::s3 {
 
@@ -23,5 +27,11 @@ inline std::string QuotedEtag(std::string_view etag) {
   quoted += '"';
   return quoted;
 }
+
+// The ETag of an object that was put as a whole: its MD5, unless the service encrypts otherwise.
+std::string WholeEtag(std::span<const std::byte> data);
+// The ETag of an object that was made of these parts: the MD5 of their MD5s, and their number.
+// nullopt where the parts' ETags are no MD5s, as with some kinds of encryption.
+std::optional<std::string> MultipartEtag(const std::vector<std::string_view>& part_etags);
 
 }  // namespace headrace::s3

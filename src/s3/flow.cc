@@ -49,10 +49,10 @@ bool HedgeControl::TryHedge(SteadyTime now) {
   return true;
 }
 
-void FlowControl::OnAnswer(Duration first_byte, std::uint64_t bytes, bool saturated,
-                           SteadyTime now) {
+void FlowControl::OnAnswer(Duration first_byte, Duration elapsed, std::uint64_t bytes,
+                           bool saturated, SteadyTime now) {
   if (limits_.fixed > 0) return;
-  if (round_latencies_.empty() && round_bytes_ == 0) round_began_ = now - first_byte;
+  if (round_latencies_.empty() && round_bytes_ == 0) round_began_ = now - elapsed;
   round_latencies_.push_back(first_byte);
   round_bytes_ += bytes + kAnswerWorth;
   round_saturated_ = round_saturated_ || saturated;
@@ -80,7 +80,7 @@ void FlowControl::EndRound(SteadyTime now) {
       limit_ = std::exchange(before_probe_, 0);
       settled_rounds_ = 0;
     } else if (late) {
-      limit_ = std::max(limit_ - limit_ / 8, limits_.start);
+      limit_ = std::min(limit_, std::max(limit_ - limit_ / 8, limits_.start));
       best_rate_ = rate;
     } else if (++settled_rounds_ >= 16) {
       best_rate_ = rate;
@@ -90,7 +90,6 @@ void FlowControl::EndRound(SteadyTime now) {
   round_latencies_.clear();
   round_bytes_ = 0;
   round_saturated_ = false;
-  round_began_ = now;
 }
 
 void FlowControl::Probe() {

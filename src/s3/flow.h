@@ -68,9 +68,10 @@ class FlowControl {
       : limits_(limits), limit_(limits.fixed > 0 ? limits.fixed : limits.start) {}
 
   int limit() const { return limit_; }
-  // An answer arrived. `saturated`: requests were waiting for a place, so a higher limit would be
-  // used.
-  void OnAnswer(Duration first_byte, std::uint64_t bytes, bool saturated, SteadyTime now);
+  // An answer ended, `elapsed` after its request was sent. `saturated`: requests were waiting for a
+  // place, so a higher limit would be used.
+  void OnAnswer(Duration first_byte, Duration elapsed, std::uint64_t bytes, bool saturated,
+                SteadyTime now);
   void OnThrottle(SteadyTime now);
 
  private:

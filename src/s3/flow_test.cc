@@ -20,7 +20,7 @@ int LimitAfter(FlowControl& flow, Duration first_byte, double capacity, int roun
     const Duration latency = std::max(first_byte, busy);
     for (int i = 0; i < n; ++i) {
       if (i == n - 1) now += latency;
-      flow.OnAnswer(latency, 115'000, true, now);
+      flow.OnAnswer(latency, latency, 115'000, true, now);
     }
   }
   return flow.limit();
@@ -51,11 +51,28 @@ TEST(FlowControl, HalvesOnceForABurstOfThrottles) {
   EXPECT_EQ(flow.limit(), 4);  // never lower
 }
 
+TEST(FlowControl, LateAnswersNeverRaiseTheLimit) {
+  FlowControl flow({.ceiling = 1000});
+  SteadyTime now(seconds(100));
+  LimitAfter(flow, milliseconds(10), 1e6, 1);
+  for (int i = 1; i <= 3; ++i) flow.OnThrottle(now + seconds(i));
+  const int throttled = flow.limit();
+  EXPECT_LT(throttled, 32);
+  // One round to learn the rate, then one that is ten times as late.
+  for (const int late : {1, 10}) {
+    const Duration latency = milliseconds(10) * late;
+    for (int i = 0; i < 2 * throttled; ++i) {
+      flow.OnAnswer(latency, latency, 1000, true, now += milliseconds(20));
+    }
+  }
+  EXPECT_LE(flow.limit(), throttled * 3 / 2);
+}
+
 TEST(FlowControl, DoesNotGrowWithoutDemand) {
   FlowControl flow({.ceiling = 1000});
   SteadyTime now(seconds(100));
   for (int i = 0; i < 1000; ++i)
-    flow.OnAnswer(milliseconds(30), 1000, false, now += milliseconds(1));
+    flow.OnAnswer(milliseconds(30), milliseconds(30), 1000, false, now += milliseconds(1));
   EXPECT_EQ(flow.limit(), 32);
 }
 

@@ -37,6 +37,10 @@ Status ToStatus(const std::string& bucket, const s3::DeleteFailure& failure) {
 
 Result<ReadReply> ToReadReply(Result<S3Reply> r) {
   RETURN_IF_ERROR(r.status());
+  if (r->cut_short && !r->object_size) {
+    return Status(StatusCode::kProtocol,
+                  "the server sent a large object without telling its length");
+  }
   ObjectInfo info = s3::InfoFromHeaders(r->headers);
   ReadReply reply;
   reply.object_size = r->object_size.value_or(r->received);
@@ -231,7 +235,7 @@ Pending<Part> S3Store::CopyPart(const Upload& upload, int number, const Name& so
 
 Pending<Nothing> S3Store::CreateBucket(const std::string& bucket) {
   return ToNothing(
-      engine_.Submit(s3::CreateBucket(bucket, engine_.endpoints().EndpointOf(bucket).region)));
+      engine_.Submit(s3::CreateBucket(bucket, engine_.endpoints().EndpointOf(bucket)->region)));
 }
 
 Pending<Nothing> S3Store::DeleteBucket(const std::string& bucket) {
