@@ -110,8 +110,7 @@ struct ListOptions {
 struct ReaderOptions {
   std::optional<std::uint64_t> size;
   std::string if_match;
-  // Bytes that may be read ahead of the reader; 0 = adaptive. `false` reads just what is asked for.
-  std::size_t read_ahead = 0;
+  // Read ahead of a reader that reads on; false reads just what is asked for.
   bool sequential = true;
 };
 

@@ -184,8 +184,11 @@ Result<std::string> ClientImpl::Copy(std::string_view source, std::string_view t
 Result<std::unique_ptr<headrace::Reader>> ClientImpl::OpenReader(std::string_view uri,
                                                                  const ReaderOptions& options) {
   ASSIGN_OR_RETURN(Place place, Find(uri, true));
-  return std::unique_ptr<headrace::Reader>(
-      std::make_unique<ReaderAdapter>(place.context, std::move(place.name), options));
+  auto reader = std::make_unique<ReaderAdapter>(place.context, std::move(place.name), options);
+  // Whoever opens an object reads it, as a rule from its beginning; and the first answer tells the
+  // size.
+  reader->Prefetch(0);
+  return std::unique_ptr<headrace::Reader>(std::move(reader));
 }
 
 Result<std::unique_ptr<headrace::Writer>> ClientImpl::OpenWriter(std::string_view uri,

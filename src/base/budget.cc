@@ -27,11 +27,12 @@ struct Lease::State {
     std::size_t limit = 0;
     std::size_t in_use = 0;
     std::size_t peak = 0;
+    SteadyTime moved{};  // when bytes were last given back
     std::list<Waiter*> waiters;
   };
 
-  bool Fits(const Account& account, std::size_t bytes) const {
-    return account.in_use == 0 || account.in_use + bytes <= account.limit;
+  bool Fits(const Account& account, std::size_t bytes, std::size_t spare = 0) const {
+    return account.in_use == 0 || account.in_use + bytes + spare <= account.limit;
   }
   void Take(Account& account, std::size_t bytes) {
     account.in_use += bytes;
@@ -78,6 +79,7 @@ void Lease::ShrinkTo(std::size_t bytes) {
   std::lock_guard lock(state_->mu);
   State::Account& account = state_->of(share_);
   account.in_use -= bytes_ - bytes;
+  account.moved = std::chrono::steady_clock::now();
   bytes_ = bytes;
   state_->Serve(account);
 }
@@ -101,8 +103,20 @@ Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, const std::s
     return Lease(state_, share, bytes);
   }
   account.waiters.push_back(&waiter);
-  const WaitEnd end =
-      WaitUntilDone(waiter.granted_changed, lock, stop, deadline, [&] { return waiter.granted; });
+  const SteadyTime began = std::chrono::steady_clock::now();
+  WaitEnd end = WaitEnd::kDeadline;
+  for (SteadyTime now = began; end == WaitEnd::kDeadline && !deadline.passed(now);
+       now = std::chrono::steady_clock::now()) {
+    const SteadyTime stuck = std::max(began, account.moved) + kPatience;
+    if (now >= stuck) {
+      account.waiters.remove(&waiter);
+      state.Take(account, bytes);
+      return Lease(state_, share, bytes);
+    }
+    end = WaitUntilDone(waiter.granted_changed, lock, stop,
+                        deadline.Earlier(Deadline::After(stuck - now)),
+                        [&] { return waiter.granted; });
+  }
   if (end == WaitEnd::kDone) return Lease(state_, share, bytes);
   account.waiters.remove(&waiter);
   state.Serve(account);  // whoever stood behind us may fit now
@@ -113,10 +127,10 @@ Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, const std::s
                                   : Status(StatusCode::kTimeout, what + ": the deadline passed");
 }
 
-std::optional<Lease> MemoryBudget::TryAcquire(Share share, std::size_t bytes) {
+std::optional<Lease> MemoryBudget::TryAcquire(Share share, std::size_t bytes, std::size_t spare) {
   std::lock_guard lock(state_->mu);
   Lease::State::Account& account = state_->of(share);
-  if (!account.waiters.empty() || !state_->Fits(account, bytes)) return std::nullopt;
+  if (!account.waiters.empty() || !state_->Fits(account, bytes, spare)) return std::nullopt;
   state_->Take(account, bytes);
   return Lease(state_, share, bytes);
 }

@@ -1,15 +1,16 @@
 // The engine's one memory budget, in bytes, with named shares.
 //
-// A Lease stands for bytes that the engine holds. It travels inside the Buffer that it pays for and
-// ends when that Buffer is handed to the user, so that a user who keeps results never blocks the
-// engine.
+// A Lease stands for bytes that the engine holds. It ends when they are handed to the user, so that
+// a user who keeps results never blocks the engine.
 //
-// The rule that makes a hard budget free of deadlock: *wait only while holding nothing of that
-// share; otherwise TryAcquire and, when it fails, drain what you hold first.*
+// Two rules keep it free of deadlock. Within one operation: *wait only while holding nothing of
+// that share; otherwise TryAcquire and, when it fails, drain what you hold first.* Between the
+// operations of one thread, which may hold results of one while it waits for another: *who waits
+// while nothing moves passes.* A program that stands still helps nobody.
 //
 // Invariants:
-//  - in_use(share) <= limit(share), except that an item larger than its share passes when it is
-//  alone.
+//  - in_use(share) <= limit(share), but for two things: an item larger than its share passes when
+//    it is alone, and a waiter passes when no byte of the share was given back for kPatience.
 //  - Waiters are served in the order they came; TryAcquire never overtakes a waiter.
 #pragma once
 
@@ -65,6 +66,8 @@ class MemoryBudget {
   // Bytes per share.
   using Limits = std::array<std::size_t, kShareCount>;
   explicit MemoryBudget(Limits limits);
+  static constexpr Duration kPatience = std::chrono::milliseconds(250);
+
   // Splits `total` bytes: reads 3/8, look-ahead 2/8, uploads 3/8; the cache and the shuffle take
   // their part of the reads' share until there is one of them.
   static Limits Split(std::size_t total);
@@ -72,8 +75,9 @@ class MemoryBudget {
   // Waits until `bytes` are free; see the rule above. kCancelled or kTimeout when told to stop.
   Result<Lease> Acquire(Share share, std::size_t bytes, const std::stop_token& stop = {},
                         Deadline deadline = {});
-  // nullopt when the bytes are not free at once, or others already wait.
-  std::optional<Lease> TryAcquire(Share share, std::size_t bytes);
+  // nullopt when the bytes are not free at once, or others already wait. `spare` more have to be
+  // free, unless nothing is in use: what takes as much as it gets leaves that to those who wait.
+  std::optional<Lease> TryAcquire(Share share, std::size_t bytes, std::size_t spare = 0);
 
   std::size_t limit(Share share) const;
   std::size_t in_use(Share share) const;

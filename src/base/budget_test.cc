@@ -49,6 +49,41 @@ TEST(MemoryBudget, WaitEndsAtTheDeadlineAndSaysWhat) {
   EXPECT_TRUE(budget.TryAcquire(Share::kReads, 10).has_value());
 }
 
+// One thread holds the whole share and waits for more: nobody else will give it anything.
+TEST(MemoryBudget, WhoWaitsWhileNothingMovesPasses) {
+  MemoryBudget budget = OneShare(10);
+  std::optional<Lease> all = budget.TryAcquire(Share::kReads, 10);
+  Result<Lease> more = budget.Acquire(Share::kReads, 5);
+  ASSERT_TRUE(more.ok());
+  EXPECT_EQ(budget.in_use(Share::kReads), 15U);
+  all.reset();
+  more->Release();
+  EXPECT_EQ(budget.in_use(Share::kReads), 0U);
+}
+
+TEST(MemoryBudget, WhoWaitsWhileOthersGiveBackWaits) {
+  MemoryBudget budget = OneShare(10);
+  std::vector<Lease> held;
+  for (int i = 0; i < 10; ++i) held.push_back(std::move(*budget.TryAcquire(Share::kReads, 1)));
+  std::jthread other([&] {
+    while (!held.empty()) {
+      std::this_thread::sleep_for(MemoryBudget::kPatience / 3);
+      held.pop_back();
+    }
+  });
+  ASSERT_TRUE(budget.Acquire(Share::kReads, 10).ok());
+  EXPECT_EQ(budget.peak(Share::kReads), 10U);
+}
+
+TEST(MemoryBudget, SparesWhatOthersMayWaitFor) {
+  MemoryBudget budget = OneShare(100);
+  std::optional<Lease> first = budget.TryAcquire(Share::kReads, 100, 10);
+  ASSERT_TRUE(first.has_value());  // nothing else was in use
+  first->ShrinkTo(50);
+  EXPECT_FALSE(budget.TryAcquire(Share::kReads, 41, 10).has_value());
+  EXPECT_TRUE(budget.TryAcquire(Share::kReads, 40, 10).has_value());
+}
+
 // Eight readers with windows of four blocks over a budget of three: waiting while holding would
 // hang.
 TEST(MemoryBudget, TheRuleIsFreeOfDeadlock) {

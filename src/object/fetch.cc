@@ -14,12 +14,12 @@ Fetch::Fetch(const Context* context, FetchItem item, std::uint64_t expected)
   const GetOptions& options = item_.options;
   size_ = options.size;
   if (options.range) begin_ = options.range->offset;
-  const std::uint64_t wanted = options.range ? options.range->length : UINT64_MAX;
+  if (options.range) wanted_ = options.range->length;
   if (options.size) {
-    length_ = std::min(wanted, *options.size - std::min(begin_, *options.size));
-  } else if (options.range && wanted != UINT64_MAX) {
-    // An upper bound; the answer says how much of it there is.
-    length_ = wanted;
+    length_ = std::min(wanted_, *options.size - std::min(begin_, *options.size));
+  } else if (wanted_ <= context_.options.part_size) {
+    // An upper bound; the answer says how much of it there is. A larger one is not believed.
+    length_ = wanted_;
   }
   whole_ = !options.range && (!length_ || *length_ <= context_.options.part_size);
 }
@@ -156,7 +156,8 @@ Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
   const bool other_size = reply.object_size != size_.value_or(reply.object_size);
   if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) return Changed();
   size_ = fetched_.object_size = reply.object_size;
-  const std::uint64_t available = reply.object_size - std::min(begin_, reply.object_size);
+  const std::uint64_t available =
+      std::min(wanted_, reply.object_size - std::min(begin_, reply.object_size));
   const std::uint64_t expected =
       std::min(piece.length, available - std::min(piece.offset, available));
   if (reply.received != expected) {

@@ -79,8 +79,9 @@ class Fetch {
   CompletionQueue<std::size_t>* done_ = nullptr;
   std::size_t tag_ = 0;
 
-  // Of the object: where the result begins, and how long it is once that is known.
+  // Of the object: where the result begins, how much was asked for, how long it is once known.
   std::uint64_t begin_ = 0;
+  std::uint64_t wanted_ = UINT64_MAX;
   std::optional<std::uint64_t> length_;
   std::optional<std::uint64_t> size_;  // the object's, listed or answered
   bool whole_ = false;                 // one GET without a range is under way

@@ -33,7 +33,9 @@ void GetMany::StartWhatFits() {
     if (options_.max_in_flight > 0 && active_ >= options_.max_in_flight) return;
     const std::size_t index = *waiting_.begin();
     std::unique_ptr<Fetch> fetch = MakeFetch(index);
-    std::optional<Lease> lease = context_.budget->TryAcquire(share_, fetch->bytes_needed());
+    // An eighth stays for single reads, of this thread perhaps, while this batch waits to be taken.
+    const std::size_t spare = context_.budget->limit(share_) / 8;
+    std::optional<Lease> lease = context_.budget->TryAcquire(share_, fetch->bytes_needed(), spare);
     if (!lease) return;
     Start(index, std::move(fetch), std::move(*lease));
   }

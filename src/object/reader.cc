@@ -57,19 +57,14 @@ void Reader::Jump(std::uint64_t offset, std::size_t wanted) {
   chunks_ahead_ = sequential_ ? 1 : 0;
 }
 
-Result<bool> Reader::Grow(bool must, const std::stop_token& stop) {
+bool Reader::Grow(Share share) {
   const std::uint64_t offset = RowEnd();
   if (size_ && offset >= *size_) return false;
   Chunk chunk{.offset = offset, .length = next_length_};
   if (size_) chunk.length = std::min(chunk.length, *size_ - offset);
-  if (must && row_.empty()) {
-    ASSIGN_OR_RETURN(chunk.lease, context_.budget->Acquire(Share::kReads, chunk.length, stop));
-  } else {
-    std::optional<Lease> lease =
-        context_.budget->TryAcquire(must ? Share::kReads : Share::kLookAhead, chunk.length);
-    if (!lease) return false;
-    chunk.lease = std::move(*lease);
-  }
+  std::optional<Lease> lease = context_.budget->TryAcquire(share, chunk.length);
+  if (!lease) return false;
+  chunk.lease = std::move(*lease);
   chunk.data = context_.buffers->Allocate(chunk.length);
   chunk.pending =
       context_.store->Read({.name = name_,
@@ -89,8 +84,7 @@ void Reader::GrowAhead(std::uint64_t position) {
   std::size_t ahead = 0;
   for (const Chunk& chunk : row_) ahead += chunk.offset > position ? 1 : 0;
   while (ahead < chunks_ahead_) {
-    const Result<bool> grown = Grow(false, {});
-    if (!grown.ok() || !*grown) return;
+    if (!Grow(Share::kLookAhead)) return;
     ++ahead;
   }
 }
@@ -104,14 +98,18 @@ Status Reader::Take(Chunk& chunk, const std::stop_token& stop) {
   if (const WaitEnd end = chunk.pending.WaitReady(stop); end != WaitEnd::kDone) {
     return Status(StatusCode::kCancelled, "stopped by the caller");
   }
-  ASSIGN_OR_RETURN(store::ReadReply reply, chunk.pending.Take());
+  ASSIGN_OR_RETURN(const store::ReadReply reply, chunk.pending.Take());
+  chunk.received = reply.received;
+  return Check(chunk, reply);
+}
+
+Status Reader::Check(const Chunk& chunk, const store::ReadReply& reply) {
   if (etag_.empty()) etag_ = reply.etag;
   if (!reply.etag.empty() && reply.etag != etag_) {
     return Status(StatusCode::kObjectChanged,
                   fmt::format("{} was replaced while it was being read; open it again", name_.key));
   }
   size_ = reply.object_size;
-  chunk.received = reply.received;
   const std::uint64_t expected =
       std::min(chunk.length, reply.object_size - std::min(chunk.offset, reply.object_size));
   if (reply.received != expected) {
@@ -120,6 +118,22 @@ Status Reader::Take(Chunk& chunk, const std::stop_token& stop) {
                               chunk.offset, reply.received));
   }
   return {};
+}
+
+// Without memory of ours: straight to where the bytes are wanted.
+Result<std::size_t> Reader::ReadInto(std::uint64_t offset, std::span<std::byte> out,
+                                     const std::stop_token& stop) {
+  Chunk chunk{.offset = offset,
+              .length = std::min<std::uint64_t>(out.size(), context_.options.part_size)};
+  ASSIGN_OR_RETURN(const store::ReadReply reply,
+                   context_.store
+                       ->Read({.name = name_,
+                               .range = store::ReadRequest::Range{chunk.offset, chunk.length},
+                               .etag = etag_,
+                               .into = out.first(chunk.length)})
+                       .Wait(stop));
+  RETURN_IF_ERROR(Check(chunk, reply));
+  return reply.received;
 }
 
 void Reader::DropBehind(std::uint64_t position) {
@@ -150,15 +164,16 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
     auto chunk = std::find_if(row_.begin(), row_.end(),
                               [at](const Chunk& c) { return at < c.offset + c.length; });
     if (chunk == row_.end()) {
-      // Everything held lies behind: give it back before waiting for more.
-      Result<bool> grown = Grow(true, stop);
-      if (grown.ok() && !*grown && !row_.empty() && !(size_ && RowEnd() >= *size_)) {
+      if (Grow(Share::kReads)) continue;
+      if (!row_.empty()) {  // all of it lies behind
         row_begin_ = RowEnd();
         row_.clear();
-        grown = Grow(true, stop);
+        continue;
       }
-      RETURN_IF_ERROR(grown.status());
-      if (!*grown) break;  // the end
+      ASSIGN_OR_RETURN(const std::size_t n, ReadInto(at, out.subspan(copied), stop));
+      if (n == 0) break;  // the end
+      copied += n;
+      row_begin_ = offset + copied;
       continue;
     }
     GrowAhead(at);
@@ -184,7 +199,7 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
 void Reader::Prefetch(std::uint64_t offset) {
   if (!row_.empty() && offset >= row_.front().offset && offset < RowEnd()) return;
   Jump(offset, 0);
-  (void)Grow(false, {});
+  (void)Grow(Share::kLookAhead);
 }
 
 }  // namespace headrace::object

@@ -43,11 +43,13 @@ class Reader {
 
   std::uint64_t RowEnd() const;
   void Jump(std::uint64_t offset, std::size_t wanted);
-  // Sends the next chunk of the row. False when memory is short (and `must` is not set) or the
-  // object ends.
-  Result<bool> Grow(bool must, const std::stop_token& stop);
+  // Sends the next chunk of the row. False when memory is short or the object ends.
+  bool Grow(Share share);
   void GrowAhead(std::uint64_t position);
   Status Take(Chunk& chunk, const std::stop_token& stop);
+  Result<std::size_t> ReadInto(std::uint64_t offset, std::span<std::byte> out,
+                               const std::stop_token& stop);
+  Status Check(const Chunk& chunk, const store::ReadReply& reply);
   void DropBehind(std::uint64_t position);
 
   const Context& context_;
