@@ -29,7 +29,10 @@ Reader::Reader(const Context* context, store::Name name, ReaderOptions options)
 Result<std::uint64_t> Reader::Size(const std::stop_token& stop) {
   if (size_) return *size_;
   if (!row_.empty()) {
-    RETURN_IF_ERROR(Take(row_.front(), stop));
+    if (Status status = Take(row_.front(), stop); !status.ok()) {
+      row_.clear();
+      return status;
+    }
     if (size_) return *size_;
   }
   ASSIGN_OR_RETURN(const ObjectInfo info, context_.store->Stat(name_).Wait(stop));
