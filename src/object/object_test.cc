@@ -68,8 +68,11 @@ class CountingStore final : public store::Store {
   }
   Pending<store::WriteReply> CompleteUpload(const store::Upload& upload,
                                             const std::vector<store::Part>& parts) override {
-    --open_uploads;
-    return inner_->CompleteUpload(upload, parts);
+    return Map<store::WriteReply>(inner_->CompleteUpload(upload, parts),
+                                  [this](Result<store::WriteReply> r) {
+                                    if (r.ok()) --open_uploads;
+                                    return r;
+                                  });
   }
   Pending<store::Nothing> AbortUpload(const store::Upload& upload) override {
     --open_uploads;
@@ -478,6 +481,19 @@ TEST_F(ObjectTest, LargeCopiesGoInParts) {
   ASSERT_TRUE(CopyWithin(context_, {"b", "o"}, {"b", "copy"}, {}, {}).ok());
   EXPECT_EQ(Stored("copy"), bytes);
   EXPECT_EQ(store_.Stat({"b", "copy"}).Wait()->content_type, "text/x");
+}
+
+TEST_F(ObjectTest, CopiesOfAnySizeMayBeToldToCreateOnly) {
+  Put("small", "new");
+  Put("large", Pattern(5 * kPart));
+  Put("there", "old");
+  context_.options.copy_threshold = kPart;
+  for (const char* source : {"small", "large"}) {
+    const Result<std::string> copied =
+        CopyWithin(context_, {"b", source}, {"b", "there"}, {.if_none_match = true}, {});
+    EXPECT_EQ(copied.status().code(), StatusCode::kAlreadyExists) << copied.status().ToString();
+    EXPECT_EQ(Stored("there"), "old");
+  }
 }
 
 TEST_F(ObjectTest, DeletesSomeOneByOne) {
