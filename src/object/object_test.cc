@@ -473,6 +473,36 @@ TEST_F(ObjectTest, DownloadsAnySizeOrRange) {
   std::fclose(file);
 }
 
+TEST_F(ObjectTest, ADownloadListedAsEmptyIsNotWhatReplacedIt) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const auto download = [&](GetOptions options) {
+    return DownloadFile(context_, {"b", "o"}, fileno(file), options, {}, {}).status().code();
+  };
+  Put("o", "");
+  const std::string etag = store_.Stat({"b", "o"}).Wait()->etag;
+  EXPECT_EQ(download({.if_match = etag, .size = 0}), StatusCode::kOk);
+  Put("o", "");
+  EXPECT_EQ(download({.if_match = etag, .size = 0}), StatusCode::kObjectChanged);
+  EXPECT_EQ(download({.size = 0}), StatusCode::kOk);
+  Put("o", "bytes");
+  EXPECT_EQ(download({.size = 0}), StatusCode::kObjectChanged);
+  std::fclose(file);
+}
+
+TEST_F(ObjectTest, ADownloadTakesTheMemoryOfWhatItWasTold) {
+  Put("o", Pattern(10));
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::size_t held = 0;
+  const auto progress = [&](std::uint64_t) { held = budget_.in_use(Share::kReads); };
+  ASSERT_TRUE(DownloadFile(context_, {"b", "o"}, fileno(file), {.size = 10}, {}, progress).ok());
+  EXPECT_EQ(held, 10U);
+  ASSERT_TRUE(DownloadFile(context_, {"b", "o"}, fileno(file), {}, {}, progress).ok());
+  EXPECT_EQ(held, kPart);
+  std::fclose(file);
+}
+
 TEST_F(ObjectTest, LargeCopiesGoInParts) {
   const std::string bytes = Pattern(5 * kPart);
   ASSERT_TRUE(
