@@ -71,7 +71,10 @@ std::vector<BackendUnderTest> Servers() {
                        .makes_buckets = true});
   }
   if (!Env("HEADRACE_TEST_MOTO_ENDPOINT").empty()) {
-    servers.push_back({.name = "moto", .make = [] { return MakeS3("MOTO"); }, .holds = MotoHolds});
+    servers.push_back({.name = "moto",
+                       .make = [] { return MakeS3("MOTO"); },
+                       .holds = MotoHolds,
+                       .ignores_create_only_copies = true});
   }
   return servers;
 }

@@ -96,6 +96,8 @@ class Reader {
   virtual Result<std::uint64_t> Size(std::stop_token stop = {}) = 0;
   // Starts fetching from `offset` on, without waiting.
   virtual void Prefetch(std::uint64_t offset) = 0;
+  // The version that is read; empty until the first answer.
+  virtual std::string Etag() const = 0;
 };
 
 // Publishes an object when closed, and nothing otherwise. Dropping an open writer aborts it. One

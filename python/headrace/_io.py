@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class ObjectReader(io.BufferedIOBase):
     """Reads one version of one object, at any place; reads ahead of a sequential reader.
 
-    Not for several threads at once. After a fork the child's copy opens the object anew at the
-    place where it stood. A reader that was pickled does the same.
+    Not for several threads at once. After a fork the child's copy opens the same version anew, at
+    the place where it stood. Readers cannot be pickled: send the address.
 
     Parameters
     ----------
@@ -71,8 +71,15 @@ class ObjectReader(io.BufferedIOBase):
     def size(self) -> int:
         """Bytes in the object; asks the service once when not known yet."""
         if self._size is None:
-            self._size = self._reader().size()
+            reader = self._reader()
+            self._size = reader.size()
+            self._note_version(reader)
         return self._size
+
+    def _note_version(self, reader: _native.Reader) -> None:
+        """Keeps which version is read, for the child of a fork that goes on with it."""
+        if not self._etag:
+            self._etag = reader.etag()
 
     def readable(self) -> bool:
         return True
@@ -90,6 +97,7 @@ class ObjectReader(io.BufferedIOBase):
         if size == 0:
             return b""
         data = reader.read(self._position, size)
+        self._note_version(reader)
         self._position += len(data)
         return data
 
@@ -99,7 +107,9 @@ class ObjectReader(io.BufferedIOBase):
 
     def readinto(self, buffer: Buffer, /) -> int:
         """Fills a writable buffer; returns how many bytes, fewer than it holds only at the end."""
-        count = self._reader().readinto(self._position, buffer)
+        reader = self._reader()
+        count = reader.readinto(self._position, buffer)
+        self._note_version(reader)
         self._position += count
         return count
 

@@ -11,13 +11,37 @@ import os
 from collections.abc import Callable, Iterable
 from multiprocessing import context, reduction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _native
+from ._client import ObjectInfo
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+class BucketAndKey(Protocol):
+    """Names an object. Its `size` (bytes) and `etag` are used where it has them."""
+
+    @property
+    def bucket(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+
+def _entry(item: str | BucketAndKey) -> tuple[str, int | None, str]:
+    """What a listing keeps of an object: address, size if known, ETag if known."""
+    if isinstance(item, str | bytes):
+        return item, None, ""
+    uri = item.uri if isinstance(item, ObjectInfo) else f"s3://{item.bucket}/{item.key}"
+    size = getattr(item, "size", None)
+    etag = getattr(item, "etag", None)
+    return (
+        uri,
+        size if isinstance(size, int) and size >= 0 else None,
+        etag if isinstance(etag, str) else "",
+    )
 
 
 class SharedListing:
@@ -44,9 +68,9 @@ class SharedListing:
         return cls(_native.Listing.build(client, prefix, True), prefix)
 
     @classmethod
-    def of_uris(cls, uris: Iterable[str]) -> Self:
-        """Takes the addresses as they are; nothing is asked of the service."""
-        return cls(_native.Listing.from_uris(uris), None)
+    def of_objects(cls, objects: Iterable[str | BucketAndKey]) -> Self:
+        """Takes the objects as they are named; nothing is asked of the service."""
+        return cls(_native.Listing.from_entries(map(_entry, objects)), None)
 
     def pack(self) -> tuple[Any, ...]:
         """What `unpack` makes the listing from, in the process that unpickles it."""

@@ -72,12 +72,15 @@ std::unique_ptr<Listing> Build(ClientHandle& self, nb::handle uri, bool skip_mar
   }));
 }
 
-std::unique_ptr<Listing> FromUris(nb::handle uris) {
+// From tuples (address, size or None, ETag or "").
+std::unique_ptr<Listing> FromEntries(nb::handle entries) {
   ListingBuilder builder("");
-  for (nb::handle uri : nb::iter(uris)) {
+  for (nb::handle entry : nb::iter(entries)) {
+    const nb::object uri = entry[0];
+    const nb::object etag = entry[2];
     const std::string address = ToBytes(uri);
     Unwrap(ParseAddress(address));
-    builder.Add(address, std::nullopt, "");
+    builder.Add(address, nb::cast<std::optional<std::uint64_t>>(entry[1]), ToBytes(etag));
   }
   return Unwrap(builder.Finish());
 }
@@ -139,7 +142,7 @@ HeldBatch GetMany(const Listing& listing, ClientHandle& handle, nb::handle indic
 void BindListing(nb::module_& module) {
   nb::class_<Listing>(module, "Listing")
       .def_static("build", &Build, nb::arg("client"), nb::arg("uri"), nb::arg("skip_markers"))
-      .def_static("from_uris", &FromUris, nb::arg("uris"))
+      .def_static("from_entries", &FromEntries, nb::arg("entries"))
       .def_static("from_descriptor", &FromDescriptor, nb::arg("fd"))
       .def_static("from_bytes", &FromBytes, nb::arg("data"))
       .def("__len__", &Listing::size)

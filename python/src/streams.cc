@@ -76,6 +76,7 @@ void BindStreams(nb::module_& module) {
       .def(
           "prefetch", [](HeldReader& self, std::uint64_t offset) { Live(self).Prefetch(offset); },
           nb::arg("offset"))
+      .def("etag", [](const HeldReader& self) { return ToText(Live(self).Etag()); })
       .def("alive", [](const HeldReader& self) { return self.get() != nullptr; })
       .def("close", &HeldReader::Release);
 

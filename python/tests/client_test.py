@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headrace
+from headrace._io import ObjectReader
 from servers import EmbeddedServer
 
 ODD_KEYS = [
@@ -247,6 +248,17 @@ def test_if_match_and_create_only(client: headrace.Client, bucket: str) -> None:
     with pytest.raises(headrace.AlreadyExists):
         client.put(f"{bucket}/key", b"again", if_none_match=True)
     assert bytes(client.get(f"{bucket}/key", verify=True)) == b"new"
+
+
+@pytest.mark.parametrize("size", [10, 20 << 20])
+def test_an_etag_may_stand_in_quotes(client: headrace.Client, bucket: str, size: int) -> None:
+    body = os.urandom(size)
+    etag = client.put(f"{bucket}/key", body)
+    for given in (etag, f'"{etag}"'):
+        assert bytes(client.get(f"{bucket}/key", if_match=given)) == body
+        assert ObjectReader(client._native, f"{bucket}/key", etag=given).read() == body
+    with pytest.raises(headrace.ObjectChanged):
+        client.get(f"{bucket}/key", if_match='"other"')
 
 
 def test_deletes_many(client: headrace.Client, bucket: str) -> None:

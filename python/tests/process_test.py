@@ -64,6 +64,22 @@ def test_a_child_uses_what_it_inherited(client: headrace.Client, bucket: str) ->
     assert bytes(client.get(f"{bucket}/key")) == BODY
 
 
+def test_a_childs_reader_stays_with_its_version(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    asked_its_size, by_read, by_readinto = (client.open(f"{bucket}/key") for _ in range(3))
+    assert asked_its_size.size == len(BODY)
+    assert by_read.read(100) == BODY[:100]
+    assert by_readinto.readinto(bytearray(100)) == 100
+    client.put(f"{bucket}/key", BODY[::-1])
+
+    def child() -> None:
+        for reader in (asked_its_size, by_read, by_readinto):
+            with pytest.raises(headrace.ObjectChanged):
+                reader.read(100)
+
+    assert in_child(child) == 0
+
+
 def test_a_child_of_a_child(client: headrace.Client, bucket: str) -> None:
     client.put(f"{bucket}/key", BODY)
 

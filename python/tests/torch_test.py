@@ -110,6 +110,26 @@ class TestDataset:
         assert isinstance(seen[0], headrace.Client)
         assert dict(dataset[i] for i in range(3)).items() <= EXPECTED.items()
 
+    @pytest.mark.parametrize("way", ["constructor", "from_objects"])
+    def test_sizes_and_versions_that_are_known_are_used(
+        self, bucket: str, way: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("headrace.torch._dataset.LARGEST_WHOLE", 1000)
+        client = headrace.Client()
+        client.put(f"{bucket}/large", b"x" * 1001)
+        client.put(f"{bucket}/small", b"x" * 1000)
+        listed = list(client.list(f"{bucket}/"))
+        dataset = (
+            S3MapDataset(None, lambda _: listed)
+            if way == "constructor"
+            else S3MapDataset.from_objects(listed)
+        )
+        kinds = [type(reader).__name__ for reader in dataset.__getitems__([0, 1])]
+        assert kinds == ["StreamReader", "MemoryReader"]
+        client.put(f"{bucket}/small", b"y" * 1000)
+        with pytest.raises(headrace.ObjectChanged):
+            dataset[1]
+
     def test_an_empty_prefix_and_a_missing_bucket(self, filled: str) -> None:
         assert len(S3MapDataset.from_prefix("s3://filled-bucket/nothing/")) == 0
         with pytest.raises(S3Exception, match="no-such-bucket"):

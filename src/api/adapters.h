@@ -60,6 +60,7 @@ class ReaderAdapter final : public headrace::Reader {
   }
   Result<std::uint64_t> Size(std::stop_token stop) override { return reader_.Size(stop); }
   void Prefetch(std::uint64_t offset) override { reader_.Prefetch(offset); }
+  std::string Etag() const override { return reader_.etag(); }
 
  private:
   object::Reader reader_;

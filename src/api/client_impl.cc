@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "object/fetch.h"
 #include "object/transfer.h"
+#include "s3/etag.h"
 #include "store/file_store.h"
 #include "store/memory_store.h"
 
@@ -33,6 +34,16 @@ void Client::AbandonAfterFork(std::shared_ptr<Client>& client) {
 }  // namespace headrace
 
 namespace headrace::api {
+namespace {
+
+// Callers give ETags as they have them, often in quotes; below here they are compared without.
+template <typename Options>
+Options WithBareEtag(Options options) {
+  options.if_match = std::string(s3::BareEtag(options.if_match));
+  return options;
+}
+
+}  // namespace
 
 ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options)
     : budget_(MemoryBudget::Split(MemoryLimit(options))),
@@ -85,8 +96,9 @@ Result<ObjectInfo> ClientImpl::Head(std::string_view uri, std::stop_token stop) 
 Result<Object> ClientImpl::Get(std::string_view uri, const GetOptions& options,
                                std::stop_token stop) {
   ASSIGN_OR_RETURN(Place place, Find(uri, true));
-  ASSIGN_OR_RETURN(object::Fetched fetched,
-                   object::FetchNow(*place.context, {std::move(place.name), options}, stop));
+  ASSIGN_OR_RETURN(
+      object::Fetched fetched,
+      object::FetchNow(*place.context, {std::move(place.name), WithBareEtag(options)}, stop));
   return Object{std::move(place.uri), std::move(fetched.etag), fetched.object_size,
                 std::move(fetched.data)};
 }
@@ -109,7 +121,7 @@ std::unique_ptr<GetBatch> ClientImpl::GetMany(std::vector<GetItem> items,
     context = place->context;
     batch.push_back({.uri = std::move(place->uri),
                      .rejected = Status(),
-                     .fetch = {std::move(place->name), std::move(item.options)}});
+                     .fetch = {std::move(place->name), WithBareEtag(std::move(item.options))}});
   }
   return std::make_unique<GetBatchAdapter>(context != nullptr ? context : &s3_context_,
                                            std::move(batch), options);
@@ -136,7 +148,8 @@ Result<ObjectInfo> ClientImpl::Download(std::string_view uri, int fd, const GetO
                                         std::stop_token stop,
                                         const std::function<void(std::uint64_t)>& progress) {
   ASSIGN_OR_RETURN(const Place place, Find(uri, true));
-  return object::DownloadFile(*place.context, place.name, fd, options, stop, progress);
+  return object::DownloadFile(*place.context, place.name, fd, WithBareEtag(options), stop,
+                              progress);
 }
 
 Result<std::unique_ptr<headrace::Lister>> ClientImpl::List(std::string_view uri,
@@ -184,7 +197,8 @@ Result<std::string> ClientImpl::Copy(std::string_view source, std::string_view t
 Result<std::unique_ptr<headrace::Reader>> ClientImpl::OpenReader(std::string_view uri,
                                                                  const ReaderOptions& options) {
   ASSIGN_OR_RETURN(Place place, Find(uri, true));
-  auto reader = std::make_unique<ReaderAdapter>(place.context, std::move(place.name), options);
+  auto reader =
+      std::make_unique<ReaderAdapter>(place.context, std::move(place.name), WithBareEtag(options));
   // Whoever opens an object reads it, as a rule from its beginning; and the first answer tells the
   // size.
   reader->Prefetch(0);

@@ -68,8 +68,11 @@ class CountingStore final : public store::Store {
   }
   Pending<store::WriteReply> CompleteUpload(const store::Upload& upload,
                                             const std::vector<store::Part>& parts) override {
-    --open_uploads;
-    return inner_->CompleteUpload(upload, parts);
+    return Map<store::WriteReply>(inner_->CompleteUpload(upload, parts),
+                                  [this](Result<store::WriteReply> r) {
+                                    if (r.ok()) --open_uploads;
+                                    return r;
+                                  });
   }
   Pending<store::Nothing> AbortUpload(const store::Upload& upload) override {
     --open_uploads;
@@ -492,6 +495,36 @@ TEST_F(ObjectTest, DownloadsAnySizeOrRange) {
   std::fclose(file);
 }
 
+TEST_F(ObjectTest, ADownloadListedAsEmptyIsNotWhatReplacedIt) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const auto download = [&](GetOptions options) {
+    return DownloadFile(context_, {"b", "o"}, fileno(file), options, {}, {}).status().code();
+  };
+  Put("o", "");
+  const std::string etag = store_.Stat({"b", "o"}).Wait()->etag;
+  EXPECT_EQ(download({.if_match = etag, .size = 0}), StatusCode::kOk);
+  Put("o", "");
+  EXPECT_EQ(download({.if_match = etag, .size = 0}), StatusCode::kObjectChanged);
+  EXPECT_EQ(download({.size = 0}), StatusCode::kOk);
+  Put("o", "bytes");
+  EXPECT_EQ(download({.size = 0}), StatusCode::kObjectChanged);
+  std::fclose(file);
+}
+
+TEST_F(ObjectTest, ADownloadTakesTheMemoryOfWhatItWasTold) {
+  Put("o", Pattern(10));
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::size_t held = 0;
+  const auto progress = [&](std::uint64_t) { held = budget_.in_use(Share::kReads); };
+  ASSERT_TRUE(DownloadFile(context_, {"b", "o"}, fileno(file), {.size = 10}, {}, progress).ok());
+  EXPECT_EQ(held, 10U);
+  ASSERT_TRUE(DownloadFile(context_, {"b", "o"}, fileno(file), {}, {}, progress).ok());
+  EXPECT_EQ(held, kPart);
+  std::fclose(file);
+}
+
 TEST_F(ObjectTest, LargeCopiesGoInParts) {
   const std::string bytes = Pattern(5 * kPart);
   ASSERT_TRUE(
@@ -500,6 +533,19 @@ TEST_F(ObjectTest, LargeCopiesGoInParts) {
   ASSERT_TRUE(CopyWithin(context_, {"b", "o"}, {"b", "copy"}, {}, {}).ok());
   EXPECT_EQ(Stored("copy"), bytes);
   EXPECT_EQ(store_.Stat({"b", "copy"}).Wait()->content_type, "text/x");
+}
+
+TEST_F(ObjectTest, CopiesOfAnySizeMayBeToldToCreateOnly) {
+  Put("small", "new");
+  Put("large", Pattern(5 * kPart));
+  Put("there", "old");
+  context_.options.copy_threshold = kPart;
+  for (const char* source : {"small", "large"}) {
+    const Result<std::string> copied =
+        CopyWithin(context_, {"b", source}, {"b", "there"}, {.if_none_match = true}, {});
+    EXPECT_EQ(copied.status().code(), StatusCode::kAlreadyExists) << copied.status().ToString();
+    EXPECT_EQ(Stored("there"), "old");
+  }
 }
 
 TEST_F(ObjectTest, DeletesSomeOneByOne) {

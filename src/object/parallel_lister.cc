@@ -10,6 +10,8 @@ namespace headrace::object {
 namespace {
 
 constexpr std::size_t kMaxInFlight = 64;
+// With this many pages waiting only the first segment goes on; what is in flight still comes.
+constexpr std::size_t kMaxBuffered = 256;
 // No further cuts beyond this many pieces.
 constexpr std::size_t kMaxSegments = 4096;
 // Guessing stops where it mostly misses.
@@ -86,6 +88,7 @@ void ParallelLister::Send(Place segment) {
 
 void ParallelLister::SendWaiting() {
   for (Place it = segments_.begin(); it != segments_.end() && in_flight_ < kMaxInFlight; ++it) {
+    if (it != segments_.begin() && buffered_ >= kMaxBuffered) return;
     if (!it->sent && !it->done) Send(it);
   }
 }
@@ -189,26 +192,31 @@ Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
   const std::string first = keep > 0 ? std::string(page.objects.front().key) : "";
   if (keep > 0) segment->last = page.objects[keep - 1].key;
   if (!segment->done) {
-    const std::string& token = page.next_token;
-    if (token.empty() && page.next_marker.empty()) {
-      return Status(
-          StatusCode::kProtocol,
-          fmt::format("listing {}/{}: the server says there is more but names no next page",
-                      request_.bucket, request_.prefix));
-    }
-    if (token == segment->token && !token.empty()) {
-      return Status(
-          StatusCode::kProtocol,
-          fmt::format("listing {}/{}: the server names the same next page again; the listing "
-                      "would never end",
-                      request_.bucket, request_.prefix));
-    }
-    segment->token = token;
-    if (token.empty()) segment->lo = page.next_marker;
+    RETURN_IF_ERROR(Continue(*segment, page, keep > 0));
     if (keep > 0) Guess(segment, first, Discover(page, segment->last));
   }
   page.objects.resize(keep);
-  if (keep > 0) segment->pages.push_back(std::move(page));
+  if (keep > 0) {
+    segment->pages.push_back(std::move(page));
+    ++buffered_;
+  }
+  return {};
+}
+
+Status ParallelLister::Continue(Segment& segment, const s3::ListPage& page, bool keys) {
+  const bool by_marker = page.next_token.empty();
+  const std::string& next = by_marker ? page.next_marker : page.next_token;
+  if (keys) segment.tokens = {segment.token};
+  if (next.empty() || !segment.tokens.insert(next).second) {
+    return Status(
+        StatusCode::kProtocol,
+        fmt::format("listing {}/{}: the server says there is more but {}; the listing would never "
+                    "end",
+                    request_.bucket, request_.prefix,
+                    next.empty() ? "names no next page" : "names a page given before"));
+  }
+  segment.token = page.next_token;
+  if (by_marker) segment.lo = page.next_marker;
   return {};
 }
 
@@ -217,6 +225,7 @@ void ParallelLister::StartSerially() {
   discoveries_.clear();
   done_ = std::make_unique<CompletionQueue<Tag>>();
   in_flight_ = 0;
+  buffered_ = 0;
   std::sort(given_out_.begin(), given_out_.end());
   serial_ = std::make_unique<Lister>(&context_, request_);
 }
@@ -249,6 +258,8 @@ Result<std::optional<s3::ListPage>> ParallelLister::Next(const std::stop_token& 
     if (!segments_.front().pages.empty()) {
       s3::ListPage page = std::move(segments_.front().pages.front());
       segments_.front().pages.pop_front();
+      --buffered_;
+      SendWaiting();
       return std::optional(GiveOut(std::move(page)));
     }
     SendWaiting();

@@ -22,6 +22,9 @@
 // All this stands on the service ordering keys bytewise. A key out of order, or outside its
 // segment, shows that it does not: then everything starts again serially, leaving out what was
 // given out already.
+//
+// Pages wait until those before them are given out. A caller slower than the service would have
+// them pile up: when enough wait, only the first segment, for which the caller waits, goes on.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +61,8 @@ class ParallelLister {
   bool serial() const { return serial_ != nullptr; }
   // Sent so far, those for folders among them.
   std::size_t requests() const { return requests_; }
+  // Pages that are here and not given out yet: a few hundred at most.
+  std::size_t buffered() const { return buffered_; }
 
  private:
   struct Segment {
@@ -65,6 +70,9 @@ class ParallelLister {
     std::string hi;  // inclusive; "" = no bound
     std::string token;
     std::string last;  // the last key seen
+    // What named the next page since the last key. Keys ascend, so that only pages without any can
+    // go round in a circle.
+    std::set<std::string> tokens;
     Pending<s3::ListPage> pending;
     bool sent = false;  // a request is under way
     bool done = false;
@@ -88,6 +96,8 @@ class ParallelLister {
   void Send(Place segment);
   void SendWaiting();
   Status OnPage(Place segment, s3::ListPage page);
+  // Makes the segment go on with the page that this one, with or without keys, names.
+  Status Continue(Segment& segment, const s3::ListPage& page, bool keys);
   bool Idle() const;
   std::size_t Discover(const s3::ListPage& page, std::string_view last);
   void Send(Discovery& discovery);
@@ -108,6 +118,7 @@ class ParallelLister {
   std::unique_ptr<CompletionQueue<Tag>> done_;
   std::size_t in_flight_ = 0;
   std::size_t requests_ = 0;
+  std::size_t buffered_ = 0;
   std::size_t empty_answers_ = 0;
   std::vector<std::uint64_t> given_out_;  // hashes of the keys
   std::unique_ptr<Lister> serial_;

@@ -109,6 +109,24 @@ TEST_F(ParallelListerTest, FoldersOfFewKeysAreCutByThePage) {
   EXPECT_LT(ExpectAll(), 150 * 3U);
 }
 
+TEST_F(ParallelListerTest, ASlowCallerHasFewPagesWait) {
+  for (int i = 0; i < 4000; ++i) Put(fmt::format("img/{:06}.jpg", i));
+  ParallelLister lister(&context_, {.bucket = "b", .max_keys = 2});
+  std::size_t listed = 0;
+  std::size_t most = 0;
+  while (true) {
+    Result<std::optional<s3::ListPage>> page = lister.Next({});
+    ASSERT_TRUE(page.ok()) << page.status().ToString();
+    if (!*page) break;
+    listed += (*page)->objects.size();
+    most = std::max(most, lister.buffered());
+  }
+  EXPECT_EQ(listed, keys_.size());
+  EXPECT_LE(most, 256U + 64U);
+  EXPECT_GT(most, 64U);
+  EXPECT_EQ(lister.buffered(), 0U);
+}
+
 TEST_F(ParallelListerTest, KeysOfAnyBytes) {
   Random random(5);
   for (int i = 0; i < 1000; ++i) {
@@ -121,7 +139,7 @@ TEST_F(ParallelListerTest, KeysOfAnyBytes) {
 }
 
 // Lists as SeaweedFS does: a folder's content right behind its name, so "d/x" before "d-x".
-class FolderOrderStore final : public store::Store {
+class FolderOrderStore : public store::Store {
  public:
   explicit FolderOrderStore(std::vector<std::string> keys) : keys_(std::move(keys)) {
     auto by_folder = [](std::string a, std::string b) {
@@ -180,6 +198,33 @@ class FolderOrderStore final : public store::Store {
  private:
   std::vector<std::string> keys_;
 };
+
+// After one key only pages without any, whose tokens go round.
+class CircularStore final : public FolderOrderStore {
+ public:
+  CircularStore() : FolderOrderStore({}) {}
+  Pending<s3::ListPage> List(const store::ListRequest& request) override {
+    s3::ListPage page;
+    if (request.token.empty()) page.objects.push_back({.key = "k"});
+    page.truncated = true;
+    page.next_token = request.token == "A" ? "B" : "A";
+    ++requests;
+    if (requests > 100) {
+      return Pending<s3::ListPage>::Ready(Status(StatusCode::kIo, "asked without end"));
+    }
+    return Pending<s3::ListPage>::Ready(std::move(page));
+  }
+  int requests = 0;
+};
+
+TEST_F(ParallelListerTest, PagesThatGoRoundEndTheListing) {
+  CircularStore store;
+  context_.store = &store;
+  ParallelLister lister(&context_, {.bucket = "b"});
+  Result<std::optional<s3::ListPage>> page = lister.Next({});
+  while (page.ok() && *page) page = lister.Next({});
+  EXPECT_EQ(page.status().code(), StatusCode::kProtocol) << page.status().ToString();
+}
 
 TEST_F(ParallelListerTest, AServiceOfAnotherOrderIsListedSeriallyAndWhole) {
   std::vector<std::string> keys;

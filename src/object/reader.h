@@ -30,6 +30,8 @@ class Reader {
                              const std::stop_token& stop);
   Result<std::uint64_t> Size(const std::stop_token& stop);
   void Prefetch(std::uint64_t offset);
+  // Of the version that is read; empty until the first answer.
+  const std::string& etag() const { return etag_; }
 
  private:
   struct Chunk {

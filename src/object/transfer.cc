@@ -56,6 +56,29 @@ Status WriteAll(int fd, std::span<const std::byte> bytes, std::uint64_t offset) 
   return {};
 }
 
+Status Replaced(const store::Name& name) {
+  return Status(StatusCode::kObjectChanged,
+                fmt::format("{} was replaced while it was being read; read it again", name.key));
+}
+
+Status NotAsListed(const store::Name& name, std::uint64_t size, std::uint64_t listed) {
+  return Status(StatusCode::kObjectChanged,
+                fmt::format("{} has {} bytes, not the {} that were listed: it was replaced",
+                            name.key, size, listed));
+}
+
+// For a download of no bytes: what is there, provided that it is what was listed.
+Result<ObjectInfo> StatListed(const Context& context, const store::Name& name,
+                              const GetOptions& options, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(ObjectInfo info, context.store->Stat(name).Wait(stop));
+  if (options.size && info.size != *options.size) {
+    return NotAsListed(name, info.size, *options.size);
+  }
+  const bool both = !options.if_match.empty() && !info.etag.empty();
+  if (both && info.etag != options.if_match) return Replaced(name);
+  return info;
+}
+
 }  // namespace
 
 Result<std::string> UploadFile(const Context& context, const std::string& path, store::Name name,
@@ -129,27 +152,25 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     const std::uint64_t length = std::min(part_size, end - next);
     store::ReadRequest request{.name = name, .etag = info.etag};
     if (whole) {
-      request.keep_at_most = part_size;
+      request.keep_at_most = length;
     } else {
       request.range = store::ReadRequest::Range{next, length};
     }
     parts.push_back({context.store->Read(std::move(request)), std::move(lease), next});
     next += length;
   };
-  if (known && end <= begin) {  // empty, and known to be
-    ASSIGN_OR_RETURN(ObjectInfo head, context.store->Stat(name).Wait(stop));
-    return head;
-  }
+  if (known && end <= begin) return StatListed(context, name, options, stop);
   while (true) {
     // Without the first answer the size and the version are unknown: one request until then.
     const bool more = next < end && (known || parts.empty());
     if (more) {
+      const auto wanted = static_cast<std::size_t>(std::min(part_size, end - next));
       if (parts.empty()) {
-        ASSIGN_OR_RETURN(Lease lease, context.budget->Acquire(Share::kReads, part_size, stop));
+        ASSIGN_OR_RETURN(Lease lease, context.budget->Acquire(Share::kReads, wanted, stop));
         send(std::move(lease));
         continue;
       }
-      if (std::optional<Lease> lease = context.budget->TryAcquire(Share::kReads, part_size)) {
+      if (std::optional<Lease> lease = context.budget->TryAcquire(Share::kReads, wanted)) {
         send(std::move(*lease));
         continue;
       }
@@ -158,14 +179,10 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     ASSIGN_OR_RETURN(const store::ReadReply reply, parts.front().pending.Wait(stop));
     const std::uint64_t offset = parts.front().offset;
     if (!info.etag.empty() && !reply.etag.empty() && info.etag != reply.etag) {
-      return Status(
-          StatusCode::kObjectChanged,
-          fmt::format("{} was replaced while it was being read; read it again", name.key));
+      return Replaced(name);
     }
     if (known && options.size && reply.object_size != *options.size) {
-      return Status(StatusCode::kObjectChanged,
-                    fmt::format("{} has {} bytes, not the {} that were listed: it was replaced",
-                                name.key, reply.object_size, *options.size));
+      return NotAsListed(name, reply.object_size, *options.size);
     }
     if (first_answered && reply.object_size != info.size) {
       return Status(

@@ -216,6 +216,7 @@ Result<S3Request> CopyObject(std::string_view source_bucket, std::string_view so
   const bool replace = !options.metadata.empty() || !options.content_type.empty();
   if (replace) request.headers.emplace_back("x-amz-metadata-directive", "REPLACE");
   if (!options.tags.empty()) request.headers.emplace_back("x-amz-tagging-directive", "REPLACE");
+  if (options.if_none_match) request.headers.emplace_back("If-None-Match", "*");
   AddObjectHeaders(options, request);
   return request;
 }

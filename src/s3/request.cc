@@ -10,7 +10,7 @@ const OperationFacts& FactsOf(Operation operation) {
       {"head", "HEAD", "read"},
       {"put", "PUT", "write"},
       {"delete", "DELETE", "delete"},
-      {"delete_batch", "POST", "delete"},
+      {"delete_batch", "POST", "delete", true},
       {"copy", "PUT", "copy", true},
       {"list", "GET", "list"},
       {"create_upload", "POST", "write"},

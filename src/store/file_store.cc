@@ -1,12 +1,12 @@
 #include "store/file_store.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -110,6 +110,85 @@ Status WriteAll(int fd, std::span<const std::byte> bytes, const std::string& pat
   return {};
 }
 
+// Whether the kernel, or one of the two file systems, only copies through the process.
+bool CannotCopyInKernel(int error) {
+  return error == EXDEV || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+// Appends all that is left of `from` to `to`.
+Status CopyRest(int from, int to, const std::string& path) {
+  while (true) {
+    const ssize_t n = copy_file_range(from, nullptr, to, nullptr, 1 << 30, 0);
+    if (n == 0) return {};
+    if (n > 0 || errno == EINTR) continue;
+    if (!CannotCopyInKernel(errno)) return FileError(errno, "writing", path);
+    break;
+  }
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (true) {
+    const ssize_t n = read(from, buffer.data(), buffer.size());
+    if (n == 0) return {};
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "reading a part of", path);
+    RETURN_IF_ERROR(WriteAll(to, {buffer.data(), static_cast<std::size_t>(n)}, path));
+  }
+}
+
+// Errors of what disappeared while it was looked for, or never was.
+bool IsGone(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ELOOP;
+}
+
+// The keys that a listing is about, and if it is delimited the folders right below its prefix.
+class Walk {
+ public:
+  Walk(const ListRequest& request, std::string root) : request_(request), root_(std::move(root)) {}
+
+  struct Found {
+    std::string name;  // a folder's ends in '/'
+    bool is_folder;
+    auto operator<=>(const Found&) const = default;
+  };
+
+  // Ascending. A folder that cannot be read fails it: what is left out would pass for absent.
+  Result<std::vector<Found>> Run() {
+    // The deepest folder that the prefix names for certain.
+    const std::string whole = root_ + request_.prefix;
+    folders_.push_back(whole.substr(0, whole.rfind('/') + 1));
+    while (!folders_.empty()) {
+      const std::string folder = std::move(folders_.back());
+      folders_.pop_back();
+      std::error_code error;
+      fs::directory_iterator it(folder.empty() ? "." : folder, error);
+      for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+        OnEntry(folder + it->path().filename().string(), *it);
+      }
+      if (error && !IsGone(error.value())) return FileError(error.value(), "listing", folder);
+    }
+    std::sort(found_.begin(), found_.end());
+    return std::move(found_);
+  }
+
+ private:
+  void OnEntry(const std::string& path, const fs::directory_entry& entry) {
+    std::string key = path.substr(root_.size());
+    if (!key.starts_with(request_.prefix)) return;
+    std::error_code dangling;  // a link to nothing is no folder
+    if (!entry.is_directory(dangling)) {
+      if (key > request_.start_after) found_.push_back({std::move(key), false});
+    } else if (request_.delimited) {
+      found_.push_back({key + "/", true});
+    } else if (!entry.is_symlink(dangling)) {  // those may lead round in a circle
+      folders_.push_back(path + "/");
+    }
+  }
+
+  const ListRequest& request_;
+  const std::string root_;
+  std::vector<std::string> folders_;  // to be read yet; each ends in '/', "" is the working folder
+  std::vector<Found> found_;
+};
+
 class FileStore final : public Store {
  public:
   explicit FileStore(BufferPool* buffers) : buffers_(*buffers) {}
@@ -152,10 +231,10 @@ class FileStore final : public Store {
     const fs::path base(upload.id);
     std::error_code error;
     const fs::path folder = base.has_parent_path() ? base.parent_path() : fs::path(".");
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-      if (entry.path().filename().string().starts_with(base.filename().string())) {
-        unlink(entry.path().c_str());
-      }
+    const std::string whole = base.filename().string();
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (name == whole || name.starts_with(whole + ".")) unlink(it->path().c_str());
     }
     return Now<Nothing>(Nothing{});
   }
@@ -202,11 +281,12 @@ class FileStore final : public Store {
   }
 
  private:
-  std::string TemporaryName(const std::string& path) {
-    const fs::path whole(path);
-    const std::string name = fmt::format(".{}.headrace-{}-{}", whole.filename().string(), getpid(),
-                                         last_id_.fetch_add(1));
-    return (whole.parent_path() / name).string();
+  // Beside the file that it becomes, and without that one's name, which may be as long as names
+  // can be. By chance alone, since other processes and hosts may write to the same folder.
+  static std::string TemporaryName(const std::string& path) {
+    std::random_device random;
+    const std::uint64_t id = (std::uint64_t{random()} << 32) | random();
+    return (fs::path(path).parent_path() / fmt::format(".headrace-{:016x}", id)).string();
   }
   static std::string PartPath(const Upload& upload, int number) {
     return fmt::format("{}.{}", upload.id, number);
@@ -269,45 +349,22 @@ class FileStore final : public Store {
   // Everything in one page: a folder is read whole anyway to give its names in order.
   static Result<s3::ListPage> ListNow(const ListRequest& request) {
     s3::ListPage page;
-    // The deepest folder that the prefix names for certain.
     const std::string root = request.bucket.empty() ? "" : request.bucket + "/";
-    const std::string whole = root + request.prefix;
-    const std::size_t slash = whole.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : whole.substr(0, slash + 1);
     struct stat st {};
     if (!request.bucket.empty() && stat(request.bucket.c_str(), &st) != 0) {
       return FileError(errno, "listing", request.bucket);
     }
-    std::vector<std::pair<std::string, bool>> names;  // key, is a folder
-    std::error_code error;
-    auto options = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end;
-         it.increment(error)) {
-      std::string path = it->path().string();
-      if (slash == std::string::npos && path.starts_with("./")) path.erase(0, 2);
-      const bool is_folder = it->is_directory(error);
-      std::string key = path.substr(root.size());
-      const bool below = key.starts_with(request.prefix);
-      if (is_folder) {
-        const std::string as_prefix = key + "/";
-        if (!as_prefix.starts_with(request.prefix) && !request.prefix.starts_with(as_prefix)) {
-          it.disable_recursion_pending();
-        } else if (request.delimited && below && as_prefix.size() > request.prefix.size()) {
-          it.disable_recursion_pending();
-          names.emplace_back(as_prefix, true);
-        }
-      } else if (below && key > request.start_after) {
-        names.emplace_back(std::move(key), false);
-      }
-    }
-    std::sort(names.begin(), names.end());
-    for (auto& [key, is_folder] : names) {
-      const std::string& kept = page.pieced_together.emplace_back(std::move(key));
+    ASSIGN_OR_RETURN(std::vector<Walk::Found> found, Walk(request, root).Run());
+    for (auto& [name, is_folder] : found) {
+      const std::string& kept = page.pieced_together.emplace_back(std::move(name));
       if (is_folder) {
         page.common_prefixes.push_back(kept);
         continue;
       }
-      if (stat((root + kept).c_str(), &st) != 0) continue;  // deleted meanwhile
+      if (stat((root + kept).c_str(), &st) != 0) {
+        if (IsGone(errno)) continue;
+        return FileError(errno, "listing", root + kept);
+      }
       page.objects.push_back(
           {.key = kept,
            .etag = page.pieced_together.emplace_back(EtagOf(st)),
@@ -351,12 +408,7 @@ class FileStore final : public Store {
       const std::string part_path = PartPath(upload, part.number);
       Descriptor source(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
       if (source.get() < 0) return FileError(errno, "reading", part_path);
-      while (true) {
-        const ssize_t n = copy_file_range(source.get(), nullptr, whole.get(), nullptr, 1 << 30, 0);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return FileError(errno, "writing", path);
-        if (n == 0) break;
-      }
+      RETURN_IF_ERROR(CopyRest(source.get(), whole.get(), path));
       unlink(part_path.c_str());
     }
     return Publish(upload.id, path, upload.if_none_match);
@@ -371,7 +423,6 @@ class FileStore final : public Store {
   }
 
   BufferPool& buffers_;
-  std::atomic<std::uint64_t> last_id_{0};
 };
 
 }  // namespace

@@ -195,7 +195,9 @@ class MemoryStore final : public Store {
     if (!found.ok()) return Now<WriteReply>(found.status());
     const Stored object = **found;
     const bool replace = !options.metadata.empty() || !options.content_type.empty();
-    return Now<WriteReply>(Publish(target, object.data, replace ? options : object.options));
+    PutOptions kept = replace ? options : object.options;
+    kept.if_none_match = options.if_none_match;
+    return Now<WriteReply>(Publish(target, object.data, kept));
   }
 
   Pending<Part> CopyPart(const Upload& upload, int number, const Name& source,

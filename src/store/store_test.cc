@@ -1,6 +1,12 @@
 // The backends that need no server, against the contract.
+#include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 #include "store/file_store.h"
@@ -29,6 +35,105 @@ bool FitsAPath(std::string_view key) {
   }
   return key != "." && key != ".." && key.find("/./") == std::string_view::npos &&
          key.find("/../") == std::string_view::npos && key.size() <= 255;
+}
+
+class FileStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    BackendUnderTest::Fixture fixture = MakeFiles();
+    store_ = fixture.store;
+    folder_ = fixture.bucket;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Upload Create(const std::string& key) {
+    Result<Upload> upload = store_->CreateUpload({folder_, key}, {}).Wait();
+    EXPECT_TRUE(upload.ok()) << upload.status().ToString();
+    return *upload;
+  }
+  Part AddPart(const Upload& upload, const std::string& bytes) {
+    Result<Part> part = store_->UploadPart(upload, 1, Buffer::FromString(bytes)).Wait();
+    EXPECT_TRUE(part.ok()) << part.status().ToString();
+    return *part;
+  }
+  std::string Get(const std::string& key) {
+    Result<ReadReply> reply = store_->Read({.name = {folder_, key}}).Wait();
+    EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+    return reply.ok() ? std::string(reply->data.view()) : "";
+  }
+
+  std::shared_ptr<Store> store_;
+  std::string folder_;
+};
+
+TEST_F(FileStoreTest, AbortingAnUploadLeavesAllOthersAlone) {
+  std::vector<Upload> uploads;
+  std::vector<Part> parts;
+  for (int i = 0; i < 20; ++i) {
+    uploads.push_back(Create("o"));
+    parts.push_back(AddPart(uploads.back(), fmt::format("{}", i)));
+  }
+  ASSERT_TRUE(store_->AbortUpload(uploads[1]).Wait().ok());
+  EXPECT_FALSE(store_->CompleteUpload(uploads[1], {parts[1]}).Wait().ok());
+  ASSERT_TRUE(store_->AbortUpload(uploads[1]).Wait().ok());
+  for (std::size_t i = 2; i < uploads.size(); ++i) {
+    Result<WriteReply> done = store_->CompleteUpload(uploads[i], {parts[i]}).Wait();
+    ASSERT_TRUE(done.ok()) << i << ": " << done.status().ToString();
+    EXPECT_EQ(Get("o"), fmt::format("{}", i));
+  }
+}
+
+TEST_F(FileStoreTest, NamesMayBeAsLongAsTheFileSystemAllows) {
+  const std::string name(255, 'n');
+  Result<WriteReply> put = store_->Put({folder_, name}, Buffer::FromString("put"), {}).Wait();
+  ASSERT_TRUE(put.ok()) << put.status().ToString();
+  EXPECT_EQ(Get(name), "put");
+  const Upload upload = Create(name);
+  const Part part = AddPart(upload, "in parts");
+  ASSERT_TRUE(store_->CompleteUpload(upload, {part}).Wait().ok());
+  EXPECT_EQ(Get(name), "in parts");
+}
+
+// As between file systems, in old kernels and on some network file systems.
+TEST_F(FileStoreTest, PartsThatTheKernelCannotCopyAreReadAndWritten) {
+  const Upload upload = Create("o");
+  const Part part = AddPart(upload, "replaced below");
+  std::string part_path;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) part_path = entry.path();
+  ASSERT_EQ(unlink(part_path.c_str()), 0);
+  ASSERT_EQ(mkfifo(part_path.c_str(), 0600), 0);  // copy_file_range takes regular files alone
+  const std::string bytes(3 << 20, 'x');
+  std::signal(SIGPIPE, SIG_IGN);  // to fail, not to end, when nobody reads it
+  std::thread writer([&] { std::ofstream(part_path, std::ios::binary) << bytes; });
+  Result<WriteReply> done = store_->CompleteUpload(upload, {part}).Wait();
+  writer.join();
+  ASSERT_TRUE(done.ok()) << done.status().ToString();
+  EXPECT_EQ(Get("o"), bytes);
+}
+
+TEST_F(FileStoreTest, AListingThatFailsIsNoShortListing) {
+  ASSERT_TRUE(store_->Put({folder_, "d/o"}, Buffer::FromString("x"), {}).Wait().ok());
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);  // no folder can be opened
+  Result<s3::ListPage> page = store_->List({.bucket = folder_}).Wait();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(page.status().code(), StatusCode::kIo) << page.status().ToString();
+}
+
+TEST_F(FileStoreTest, LinksToNothingAndInCirclesDoNotEndAListing) {
+  for (const char* key : {"a", "d/o", "z"}) {
+    ASSERT_TRUE(store_->Put({folder_, key}, Buffer::FromString("x"), {}).Wait().ok());
+  }
+  std::filesystem::create_symlink("nothing", folder_ + "/b");
+  std::filesystem::create_symlink("loop", folder_ + "/loop");
+  std::filesystem::create_directory_symlink("..", folder_ + "/d/up");
+  Result<s3::ListPage> page = store_->List({.bucket = folder_}).Wait();
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  std::vector<std::string> keys;
+  for (const s3::ListedObject& object : page->objects) keys.emplace_back(object.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"a", "d/o", "z"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreConformance,

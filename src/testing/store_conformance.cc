@@ -289,6 +289,23 @@ TEST_P(StoreConformance, CreateOnlyRefusesWhatIsThere) {
   EXPECT_EQ(Get("o"), "old");
 }
 
+TEST_P(StoreConformance, CreateOnlyHoldsForCopiesToo) {
+  ASSERT_TRUE(store_->Put({bucket_, "source"}, Buffer::FromString("new"), {.if_none_match = true})
+                  .Wait({}, Soon())
+                  .ok());
+  Put("o", "old");
+  Result<WriteReply> reply =
+      store_->Copy({bucket_, "source"}, {bucket_, "o"}, {.if_none_match = true}).Wait({}, Soon());
+  if (!GetParam().ignores_create_only_copies) {
+    EXPECT_EQ(reply.status().code(), StatusCode::kAlreadyExists) << reply.status().ToString();
+    EXPECT_EQ(Get("o"), "old");
+  }
+  // How the source was made says nothing about the copy.
+  reply = store_->Copy({bucket_, "source"}, {bucket_, "o"}, {}).Wait({}, Soon());
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+  EXPECT_EQ(Get("o"), "new");
+}
+
 TEST_P(StoreConformance, CreateOnlyHoldsForUploadsInPartsToo) {
   Put("o", "old");
   Result<Upload> upload =

@@ -26,6 +26,8 @@ struct BackendUnderTest {
   bool makes_buckets = false;
   // Completing an upload does not look at If-None-Match.
   bool ignores_create_only_uploads = false;
+  // Nor does a copy.
+  bool ignores_create_only_copies = false;
 };
 
 void PrintTo(const BackendUnderTest& backend, std::ostream* out);

@@ -266,6 +266,17 @@ def test_copies_within_the_server(
     assert other.get("one/k%41.bin") == bodies["k%41.bin"]
 
 
+def test_copies_within_the_server_may_be_told_to_create_only(cli: Cli, bucket: Bucket) -> None:
+    bucket.put_all({"d/a": b"new", "d/b": b"new", "t/a": b"old"})
+    done = cli("cp", bucket.uri("d/a"), bucket.uri("t/a"), "--no-overwrite")
+    assert done.code == 1
+    assert "exists already" in done.err
+    done = cli("cp", "-r", bucket.uri("d/"), bucket.uri("t/"), "--no-overwrite", "--json")
+    assert done.code == 1
+    assert bucket.get("t/a") == b"old"
+    assert bucket.get("t/b") == b"new"
+
+
 def wait_for(condition: object, what: str) -> None:
     assert callable(condition)
     end = time.monotonic() + 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch.utils.data
 
@@ -14,7 +14,7 @@ from .._client import Client
 from .._config import MIB, ClientConfig
 from .._errors import InvalidArgument
 from .._io import ObjectReader
-from .._listing import SharedListing
+from .._listing import BucketAndKey, SharedListing
 from ._ahead import Announced, AnnouncedBatch
 from ._reader import MemoryReader, ReaderKind, S3Reader, S3ReaderConstructor, StreamReader
 
@@ -25,15 +25,6 @@ LARGEST_WHOLE = 32 * MIB
 def identity(reader: S3Reader) -> S3Reader:
     """Returns its argument: the transform of a data set that was given none."""
     return reader
-
-
-class BucketAndKey(Protocol):
-    """What `get_dataset_objects` yields."""
-
-    @property
-    def bucket(self) -> str: ...
-    @property
-    def key(self) -> str: ...
 
 
 class S3MapDataset(torch.utils.data.Dataset[Any]):
@@ -47,7 +38,8 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     region : str, optional
         Of the bucket. Default: as the AWS tools find it.
     get_dataset_objects : callable
-        From a :class:`headrace.Client` to the objects, each with `bucket` and `key`. Most callers
+        From a :class:`headrace.Client` to the objects, each with `bucket` and `key`, and used where
+        they have them `size` (bytes) and `etag`: a :class:`headrace.ObjectInfo` does. Most callers
         want :meth:`from_prefix` or :meth:`from_objects`.
     endpoint : str, optional
         Of an S3-compatible server.
@@ -56,7 +48,8 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     s3client_config : S3ClientConfig, optional
         Everything else about the client.
     reader_constructor : ReaderKind, optional
-        One of :class:`S3ReaderConstructor`'s. Default: whole objects, above 32 MiB streams.
+        One of :class:`S3ReaderConstructor`'s. Default: whole objects; streams above 32 MiB, where
+        the size is known.
     """
 
     def __init__(
@@ -70,9 +63,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     ) -> None:
         self._setup(region, endpoint, transform, s3client_config, reader_constructor)
         client = Client(region=region, endpoint_url=endpoint, config=s3client_config)
-        self._listing = SharedListing.of_uris(
-            f"s3://{item.bucket}/{item.key}" for item in get_dataset_objects(client)
-        )
+        self._listing = SharedListing.of_objects(get_dataset_objects(client))
 
     def _setup(
         self,
@@ -115,7 +106,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     @classmethod
     def from_objects(
         cls,
-        object_uris: str | Iterable[str],
+        object_uris: str | Iterable[str | BucketAndKey],
         *,
         region: str | None = None,
         endpoint: str | None = None,
@@ -123,11 +114,15 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         s3client_config: ClientConfig | None = None,
         reader_constructor: ReaderKind | None = None,
     ) -> S3MapDataset:
-        """These objects, in this order; whether they are there shows when they are read."""
+        """These objects, in this order; whether they are there shows when they are read.
+
+        Addresses, or objects as :meth:`headrace.Client.list` gives them: their sizes are not asked
+        for again, and another version than theirs is :class:`ObjectChanged`.
+        """
         dataset = cls.__new__(cls)
         dataset._setup(region, endpoint, transform, s3client_config, reader_constructor)
         uris = [object_uris] if isinstance(object_uris, str) else object_uris
-        dataset._listing = SharedListing.of_uris(uris)
+        dataset._listing = SharedListing.of_objects(uris)
         return dataset
 
     @property
