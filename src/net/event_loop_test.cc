@@ -253,6 +253,22 @@ TEST_F(EventLoopTest, AbortClosesOrDrains) {
   }
 }
 
+// What a thread that the loop does not know of has to say when the loop is gone is dropped.
+TEST(EventLoop, ItsMailboxOutlivesIt) {
+  LoopMetrics metrics;
+  auto loop = std::make_unique<EventLoop>(TransportOptions{}, &metrics);
+  const std::shared_ptr<LoopMailbox> mailbox = loop->mailbox();
+  auto [in_loop, promise] = MakePending<bool>();
+  mailbox->Post(
+      [&, p = std::make_shared<Promise<bool>>(std::move(promise))] { p->Set(mailbox->InLoop()); });
+  EXPECT_TRUE(*in_loop.Wait());
+  loop.reset();
+  auto held = std::make_shared<int>();
+  mailbox->Post([held] { ADD_FAILURE(); });
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_FALSE(mailbox->InLoop());
+}
+
 TEST(EventLoop, EndsWithTransfersAndWorkUnderWay) {
   RawServer server([](int fd) {
     RawServer::ReadHead(fd);

@@ -149,7 +149,7 @@ void ActiveRequest::Send(int slot) {
     return SendWith(slot, std::move(fresh));
   }
   context_.credentials->GetAsync(
-      [self = self_, loop = context_.loop, slot, run = attempt.run](auto result) {
+      [self = self_, loop = context_.loop->mailbox(), slot, run = attempt.run](auto result) {
         loop->Post([self, slot, run, result = std::move(result)] {
           ActiveRequest* request = *self;
           if (request == nullptr) return;
@@ -172,25 +172,24 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
   // The answer is often known, and then given at once: no trip through the queue of posted work.
   auto inline_answer = std::make_shared<std::optional<Result<std::string>>>();
   auto returned = std::make_shared<bool>(false);
-  context_.resolver->Pick(attempt.host,
-                          [self = self_, loop = context_.loop, slot, run = attempt.run, route,
-                           inline_answer, returned](Result<std::string> address) {
-                            if (loop->InLoop() && !*returned) {
-                              inline_answer->emplace(std::move(address));
-                              return;
-                            }
-                            loop->Post([self, slot, run, route, address = std::move(address)] {
-                              ActiveRequest* request = *self;
-                              if (request == nullptr) return;
-                              if (request->attempts_[static_cast<std::size_t>(slot)].run != run)
-                                return;
-                              if (!address.ok()) {
-                                request->Fail(slot, address.status(), ErrorClass::kTransient);
-                              } else {
-                                request->SendTo(slot, route, *address);
-                              }
-                            });
-                          });
+  context_.resolver->Pick(
+      attempt.host, [self = self_, loop = context_.loop->mailbox(), slot, run = attempt.run, route,
+                     inline_answer, returned](Result<std::string> address) {
+        if (loop->InLoop() && !*returned) {
+          inline_answer->emplace(std::move(address));
+          return;
+        }
+        loop->Post([self, slot, run, route, address = std::move(address)] {
+          ActiveRequest* request = *self;
+          if (request == nullptr) return;
+          if (request->attempts_[static_cast<std::size_t>(slot)].run != run) return;
+          if (!address.ok()) {
+            request->Fail(slot, address.status(), ErrorClass::kTransient);
+          } else {
+            request->SendTo(slot, route, *address);
+          }
+        });
+      });
   *returned = true;
   if (!inline_answer->has_value()) return;
   const Result<std::string>& address = **inline_answer;
