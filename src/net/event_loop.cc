@@ -260,7 +260,12 @@ class EventLoop::Impl {
   static void OnClosed(void* self, int fd) {
     auto& impl = *static_cast<Impl*>(self);
     impl.descriptors_.Erase(fd);
-    impl.watches_.erase(fd);  // the kernel forgets a closed descriptor by itself
+    // Closing alone does not end the registration while a forked child has the same socket open:
+    // its events would come for ever, under a number that is nobody's or somebody else's.
+    if (auto it = impl.watches_.find(fd); it != impl.watches_.end()) {
+      if (it->second.registered) epoll_ctl(impl.epoll_, EPOLL_CTL_DEL, fd, nullptr);
+      impl.watches_.erase(it);
+    }
     impl.metrics_->connections.Add(-1);
   }
 
