@@ -23,6 +23,20 @@ std::uint64_t Micros(Duration d) {
       std::chrono::duration_cast<std::chrono::microseconds>(d).count());
 }
 
+bool BreaksLine(char c) { return c == '\r' || c == '\n' || c == '\0'; }
+
+// libcurl sends a header as it is given: a line break would end it and smuggle in others.
+Status CheckHeaders(const net::Headers& headers) {
+  for (const auto& [name, value] : headers.entries()) {
+    const auto name_end = std::ranges::find_if(name, BreaksLine);
+    if (name_end == name.end() && std::ranges::none_of(value, BreaksLine)) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("header {} holds a line break or a NUL",
+                              std::string_view(name.begin(), name_end)));
+  }
+  return {};
+}
+
 }  // namespace
 
 ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
@@ -265,6 +279,7 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
     }
     out.headers.Add("Authorization", headers.authorization);
   }
+  RETURN_IF_ERROR(CheckHeaders(out.headers));
   return out;
 }
 

@@ -51,5 +51,29 @@ TEST_F(EngineTest, EndsWhileCredentialsAreBeingFetched) {
   EXPECT_EQ(reply.Wait().status().code(), StatusCode::kCancelled);
 }
 
+TEST_F(EngineTest, RefusesAHeaderThatWouldBecomeTwo) {
+  using Header = std::pair<std::string, std::string>;
+  const std::pair<Header, std::string> kCases[] = {
+      {{"Content-Type", "text/plain\r\nx-amz-acl: public-read"}, "Content-Type"},
+      {{"x-amz-meta-a\nx-amz-acl", "public-read"}, "x-amz-meta-a"},
+      {{"x-amz-meta-b", std::string("a\0b", 3)}, "x-amz-meta-b"},
+  };
+  for (const bool anonymous : {true, false}) {
+    std::unique_ptr<CredentialsProvider> keys;
+    if (!anonymous) keys = std::make_unique<StaticCredentials>(Credentials{"id", "secret", "", {}});
+    const std::unique_ptr<Engine> engine = Make(std::move(keys));
+    for (const auto& [header, name] : kCases) {
+      const Status status =
+          engine
+              ->Submit(
+                  {.operation = Operation::kPut, .bucket = "b", .key = "k", .headers = {header}})
+              .Wait()
+              .status();
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
+      EXPECT_EQ(status.message(), "header " + name + " holds a line break or a NUL");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headrace::s3
