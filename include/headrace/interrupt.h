@@ -2,10 +2,13 @@
 // signal that a Python interpreter wants to handle on that very thread.
 #pragma once
 
+#include <chrono>
+
 namespace headrace {
 
-// While it lives, every wait of the engine on this thread calls `check` about every 50 ms, and ends
-// as if its stop token had been triggered (kCancelled) once `check` returns true. Not to be nested.
+// While it lives, the engine's waits on this thread call `check` about every 50 ms, counted across
+// them, and end as if their stop token had been triggered (kCancelled) once `check` returns true.
+// Not to be nested.
 class ScopedInterruptCheck {
  public:
   using Check = bool (*)();
@@ -14,8 +17,12 @@ class ScopedInterruptCheck {
   ScopedInterruptCheck(const ScopedInterruptCheck&) = delete;
   ScopedInterruptCheck& operator=(const ScopedInterruptCheck&) = delete;
 
-  // The check installed on this thread, or null.
-  static Check Current();
+  // Whether one lives on this thread.
+  static bool Installed();
+  // When this thread's check is to run next; max() when there is none.
+  static std::chrono::steady_clock::time_point Due();
+  // Runs it. REQUIRES: Installed().
+  static bool Run();
 };
 
 }  // namespace headrace

@@ -51,7 +51,7 @@ auto Blocking(F f) {
   auto result = [&] {
     // A signal handler may call us again: the outer check goes on serving.
     std::optional<ScopedInterruptCheck> check;
-    if (ScopedInterruptCheck::Current() == nullptr) check.emplace(&Interrupted);
+    if (!ScopedInterruptCheck::Installed()) check.emplace(&Interrupted);
     return f();
   }();
   EnterInterpreter(state);

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "net/curl_transfer.h"
@@ -42,6 +43,67 @@ class DescriptorSet {
   std::array<std::atomic<std::uint64_t>, kMax / 64> words_{};
 };
 
+// Posted work, and the eventfd that wakes the loop for it.
+class Mailbox final : public LoopMailbox {
+ public:
+  Mailbox() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~Mailbox() override { close(wake_); }
+  int fd() const { return wake_; }
+
+  void Post(std::function<void()> work) override {
+    bool wake = false;
+    {
+      std::lock_guard lock(mu_);
+      if (closed_) return;
+      wake = posted_.empty() && !awake_;
+      posted_.push_back(std::move(work));
+    }
+    if (wake) {
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const ssize_t n = write(wake_, &one, sizeof(one));
+    }
+  }
+  bool InLoop() const override { return std::this_thread::get_id() == loop_thread_.load(); }
+
+  // The loop's side. SetAwake: the loop looks here before it sleeps, so Post need not wake it.
+  void SetLoopThread(std::thread::id id) { loop_thread_ = id; }
+  void SetAwake() {
+    std::lock_guard lock(mu_);
+    awake_ = true;
+  }
+  // False when there is work.
+  bool MaySleep() {
+    std::lock_guard lock(mu_);
+    if (posted_.empty()) awake_ = false;
+    return posted_.empty();
+  }
+  std::vector<std::function<void()>> Take() {
+    std::lock_guard lock(mu_);
+    awake_ = true;
+    return std::exchange(posted_, {});
+  }
+  void Drain() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t n = read(wake_, &count, sizeof(count));
+  }
+  // The loop has ended. What was left is dropped, with no lock held: it may post once more.
+  void Close() {
+    std::vector<std::function<void()>> dropped;
+    std::lock_guard lock(mu_);
+    closed_ = true;
+    loop_thread_ = std::thread::id();
+    dropped.swap(posted_);
+  }
+
+ private:
+  const int wake_;
+  std::atomic<std::thread::id> loop_thread_{};
+  std::mutex mu_;
+  std::vector<std::function<void()>> posted_;  // guarded by mu_
+  bool awake_ = false;                         // guarded by mu_
+  bool closed_ = false;                        // guarded by mu_
+};
+
 }  // namespace
 
 class EventLoop::Impl {
@@ -50,13 +112,12 @@ class EventLoop::Impl {
       : options_(options),
         metrics_(metrics),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         multi_(curl_multi_init()) {
     if (options_.ca_bundle.empty()) options_.ca_bundle = FindCaBundle();
     descriptors_.Insert(epoll_);
-    descriptors_.Insert(wake_);
-    epoll_event event{.events = EPOLLIN, .data = {.fd = wake_}};
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+    descriptors_.Insert(mailbox_->fd());
+    epoll_event event{.events = EPOLLIN, .data = {.fd = mailbox_->fd()}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, mailbox_->fd(), &event);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Impl::OnCurlTimer);
@@ -74,29 +135,16 @@ class EventLoop::Impl {
   }
 
   ~Impl() {
-    Post([this] { stop_ = true; });
+    mailbox_->Post([this] { stop_ = true; });
     thread_.join();
+    mailbox_->Close();
     transfers_.clear();
     idle_.clear();
     curl_multi_cleanup(multi_);
     close(epoll_);
-    close(wake_);
   }
 
-  void Post(std::function<void()> work) {
-    bool wake = false;
-    {
-      std::lock_guard lock(mu_);
-      wake = posted_.empty() && !awake_;
-      posted_.push_back(std::move(work));
-    }
-    if (wake) {
-      const std::uint64_t one = 1;
-      [[maybe_unused]] const ssize_t n = write(wake_, &one, sizeof(one));
-    }
-  }
-
-  bool InLoop() const { return std::this_thread::get_id() == loop_thread_.load(); }
+  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
 
   TimerId At(SteadyTime at, std::function<void()> work) {
     const TimerId id = ++last_id_;
@@ -212,12 +260,17 @@ class EventLoop::Impl {
   static void OnClosed(void* self, int fd) {
     auto& impl = *static_cast<Impl*>(self);
     impl.descriptors_.Erase(fd);
-    impl.watches_.erase(fd);  // the kernel forgets a closed descriptor by itself
+    // Closing alone does not end the registration while a forked child has the same socket open:
+    // its events would come for ever, under a number that is nobody's or somebody else's.
+    if (auto it = impl.watches_.find(fd); it != impl.watches_.end()) {
+      if (it->second.registered) epoll_ctl(impl.epoll_, EPOLL_CTL_DEL, fd, nullptr);
+      impl.watches_.erase(it);
+    }
     impl.metrics_->connections.Add(-1);
   }
 
   void Run() {
-    loop_thread_ = std::this_thread::get_id();
+    mailbox_->SetLoopThread(std::this_thread::get_id());
     pthread_setname_np(pthread_self(), "headrace-loop");
     while (!stop_) {
       RunPosted();
@@ -233,17 +286,10 @@ class EventLoop::Impl {
       if (!stop_) WaitForEvents();
     }
     for (auto& [id, transfer] : transfers_) curl_multi_remove_handle(multi_, transfer->easy());
-    std::lock_guard lock(mu_);
-    awake_ = false;
   }
 
   void RunPosted() {
-    std::vector<std::function<void()>> work;
-    {
-      std::lock_guard lock(mu_);
-      awake_ = true;
-      work.swap(posted_);
-    }
+    std::vector<std::function<void()>> work = mailbox_->Take();
     for (auto& item : work) {
       if (stop_) break;
       item();
@@ -271,29 +317,17 @@ class EventLoop::Impl {
   }
 
   void WaitForEvents() {
-    int timeout = TimeoutMs();
-    {
-      std::lock_guard lock(mu_);
-      if (posted_.empty() && doomed_.empty()) {
-        awake_ = false;
-      } else {
-        timeout = 0;
-      }
-    }
+    const int timeout = doomed_.empty() && mailbox_->MaySleep() ? TimeoutMs() : 0;
     epoll_event events[kMaxEvents];
     const int n = epoll_wait(epoll_, events, kMaxEvents, timeout);
-    {
-      std::lock_guard lock(mu_);
-      awake_ = true;
-    }
+    mailbox_->SetAwake();
     for (int i = 0; i < n; ++i) {
       const int fd = events[i].data.fd;
-      if (fd == wake_) {
-        std::uint64_t count = 0;
-        [[maybe_unused]] const ssize_t r = read(wake_, &count, sizeof(count));
-        continue;
+      if (fd == mailbox_->fd()) {
+        mailbox_->Drain();
+      } else {
+        OnEvent(fd, events[i].events);
       }
-      OnEvent(fd, events[i].events);
     }
   }
 
@@ -360,17 +394,11 @@ class EventLoop::Impl {
   TransportOptions options_;
   LoopMetrics* const metrics_;
   const int epoll_;
-  const int wake_;
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   CURLM* const multi_;
   const CurlTransfer::SocketHooks hooks_{
       .owner = this, .opened = &Impl::OnOpened, .closed = &Impl::OnClosed};
   DescriptorSet descriptors_;
-
-  std::mutex mu_;
-  std::vector<std::function<void()>> posted_;  // guarded by mu_
-  bool awake_ = false;                         // guarded by mu_; looks at posted_ before it sleeps
-
-  std::atomic<std::thread::id> loop_thread_{};
 
   // The loop thread's own.
   bool stop_ = false;
@@ -390,8 +418,8 @@ class EventLoop::Impl {
 EventLoop::EventLoop(const TransportOptions& options, LoopMetrics* metrics)
     : impl_(std::make_unique<Impl>(options, metrics)) {}
 EventLoop::~EventLoop() = default;
-void EventLoop::Post(std::function<void()> work) { impl_->Post(std::move(work)); }
-bool EventLoop::InLoop() const { return impl_->InLoop(); }
+void EventLoop::Post(std::function<void()> work) { impl_->mailbox()->Post(std::move(work)); }
+std::shared_ptr<LoopMailbox> EventLoop::mailbox() const { return impl_->mailbox(); }
 EventLoop::TimerId EventLoop::At(SteadyTime at, std::function<void()> work) {
   return impl_->At(at, std::move(work));
 }

@@ -29,6 +29,17 @@ struct LoopMetrics {
   Counter connections_lost_to_abort;
 };
 
+// Where other threads leave work for a loop. Shared, because a callback of a thread that the loop
+// does not know of (a name lookup, a fetch of credentials) may come after the loop's end.
+class LoopMailbox {
+ public:
+  virtual ~LoopMailbox() = default;
+  // As EventLoop::Post; after the loop's end it drops `work`.
+  virtual void Post(std::function<void()> work) = 0;
+  // Whether this is the loop's thread.
+  virtual bool InLoop() const = 0;
+};
+
 class EventLoop {
  public:
   using TimerId = std::uint64_t;     // 0 = none
@@ -43,7 +54,8 @@ class EventLoop {
 
   // From any thread: runs `work` on the loop's thread, soon, in order of posting.
   void Post(std::function<void()> work);
-  bool InLoop() const;
+  // The same for whoever may outlive the loop.
+  std::shared_ptr<LoopMailbox> mailbox() const;
 
   // Loop thread only. `work` runs once at or after `at`.
   TimerId At(SteadyTime at, std::function<void()> work);

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -9,6 +11,7 @@
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "base/pending.h"
 
@@ -251,6 +254,52 @@ TEST_F(EventLoopTest, AbortClosesOrDrains) {
     EXPECT_EQ(Run({.method = "GET", .url = server.url() + "/short"}).body, "ok");
     EXPECT_EQ(server.connections(), short_rest ? 1 : 2);
   }
+}
+
+// The descriptors that this process's epolls watch.
+std::vector<int> Watched() {
+  std::vector<int> watched;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream file(entry.path());
+    for (std::string word; file >> word;) {
+      if (word != "tfd:") continue;
+      watched.emplace_back();
+      file >> watched.back();
+    }
+  }
+  return watched;
+}
+
+// A forked child has the same sockets open; a duplicate stands for it.
+TEST_F(EventLoopTest, AClosedConnectionIsForgottenThoughAnotherProcessHasIt) {
+  std::vector<int> duplicates;
+  RawServer server([&](int fd) {
+    RawServer::ReadHead(fd);
+    for (const int watched : Watched()) duplicates.push_back(dup(watched));
+    RawServer::Send(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
+  const std::size_t before = Watched().size();
+  EXPECT_EQ(Run({.method = "GET", .url = server.url()}).status, 200);
+  EXPECT_EQ(duplicates.size(), before + 1);
+  EXPECT_EQ(metrics_.connections.value(), 0);
+  EXPECT_EQ(Watched().size(), before);
+  for (const int fd : duplicates) close(fd);
+}
+
+// What a thread that the loop does not know of has to say when the loop is gone is dropped.
+TEST(EventLoop, ItsMailboxOutlivesIt) {
+  LoopMetrics metrics;
+  auto loop = std::make_unique<EventLoop>(TransportOptions{}, &metrics);
+  const std::shared_ptr<LoopMailbox> mailbox = loop->mailbox();
+  auto [in_loop, promise] = MakePending<bool>();
+  mailbox->Post(
+      [&, p = std::make_shared<Promise<bool>>(std::move(promise))] { p->Set(mailbox->InLoop()); });
+  EXPECT_TRUE(*in_loop.Wait());
+  loop.reset();
+  auto held = std::make_shared<int>();
+  mailbox->Post([held] { ADD_FAILURE(); });
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_FALSE(mailbox->InLoop());
 }
 
 TEST(EventLoop, EndsWithTransfersAndWorkUnderWay) {

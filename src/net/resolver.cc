@@ -80,6 +80,7 @@ struct Resolver::State {
     std::vector<std::pair<std::function<void(Result<std::string>)>, Result<std::string>>> answers;
     {
       std::lock_guard lock(mu);
+      if (ended) return;  // and the clock with it, perhaps
       Entry& entry = entries[host];
       entry.looking_up = false;
       if (found.ok() && !found->empty()) {
@@ -95,7 +96,6 @@ struct Resolver::State {
       }
       entry.expires = clock->Now() + kLifetime;
       auto waiting = std::exchange(entry.waiting, {});
-      if (ended) return;
       for (auto& done : waiting) {
         if (!entry.addresses.empty()) {
           answers.emplace_back(std::move(done), Next(entry));

@@ -26,8 +26,8 @@ class Resolver {
   ~Resolver();
 
   // `done` gets an address for `host`: at once, on this thread, when one is known, else later on a
-  // thread of the resolver's, where it must only hand the answer on. After the resolver's end it is
-  // not called any more.
+  // thread of the resolver's, where it must only hand the answer on. It may run while the resolver
+  // ends, so it shares in what it uses; after that it is not called any more.
   void Pick(const std::string& host, std::function<void(Result<std::string>)> done);
   // The address did not answer: avoid it for a while.
   void ReportFailure(const std::string& host, const std::string& address);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <utility>
 
 #include "base/pending.h"
 
@@ -62,6 +63,36 @@ TEST(Resolver, SaysWhichHostCannotBeResolved) {
   Result<std::string> r = PickNow(resolver, "no-such-host.invalid");
   EXPECT_EQ(r.status().code(), StatusCode::kUnreachable);
   EXPECT_NE(r.status().message().find("no-such-host.invalid"), std::string::npos);
+}
+
+TEST(Resolver, ALookupThatEndsAfterItUsesNothing) {
+  struct CountingClock final : Clock {
+    SteadyTime Now() const override {
+      ++uses;
+      return {};
+    }
+    WallTime WallNow() const override { return {}; }
+    mutable std::atomic<int> uses{0};
+  } clock;
+  std::atomic<bool> ended{false};
+  // Destroyed with the lookup's state, as the last thing its thread does.
+  auto [pending, promise] = MakePending<std::string>();
+  auto shared = std::make_shared<Promise<std::string>>(std::move(promise));
+  {
+    Resolver resolver(&clock, [&](const std::string&) -> Result<std::vector<std::string>> {
+      ended.wait(false);
+      return std::vector<std::string>{"10.0.0.1"};
+    });
+    resolver.Pick("s3", [p = std::exchange(shared, nullptr)](Result<std::string> r) {
+      p->Set(std::move(r));
+    });
+  }
+  const int uses = clock.uses;
+  ended = true;
+  ended.notify_all();
+  EXPECT_EQ(pending.Wait({}, Deadline::After(std::chrono::seconds(20))).status().code(),
+            StatusCode::kCancelled);
+  EXPECT_EQ(clock.uses, uses);
 }
 
 TEST(Resolver, KnowsLiterals) {

@@ -23,6 +23,20 @@ std::uint64_t Micros(Duration d) {
       std::chrono::duration_cast<std::chrono::microseconds>(d).count());
 }
 
+bool BreaksLine(char c) { return c == '\r' || c == '\n' || c == '\0'; }
+
+// libcurl sends a header as it is given: a line break would end it and smuggle in others.
+Status CheckHeaders(const net::Headers& headers) {
+  for (const auto& [name, value] : headers.entries()) {
+    const auto name_end = std::ranges::find_if(name, BreaksLine);
+    if (name_end == name.end() && std::ranges::none_of(value, BreaksLine)) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("header {} holds a line break or a NUL",
+                              std::string_view(name.begin(), name_end)));
+  }
+  return {};
+}
+
 }  // namespace
 
 ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
@@ -150,7 +164,7 @@ void ActiveRequest::Send(int slot) {
     return SendWith(slot, std::move(fresh));
   }
   context_.credentials->GetAsync(
-      [self = self_, loop = context_.loop, slot, run = attempt.run](auto result) {
+      [self = self_, loop = context_.loop->mailbox(), slot, run = attempt.run](auto result) {
         loop->Post([self, slot, run, result = std::move(result)] {
           ActiveRequest* request = *self;
           if (request == nullptr) return;
@@ -174,25 +188,24 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
   // The answer is often known, and then given at once: no trip through the queue of posted work.
   auto inline_answer = std::make_shared<std::optional<Result<std::string>>>();
   auto returned = std::make_shared<bool>(false);
-  context_.resolver->Pick(attempt.host,
-                          [self = self_, loop = context_.loop, slot, run = attempt.run, route,
-                           inline_answer, returned](Result<std::string> address) {
-                            if (loop->InLoop() && !*returned) {
-                              inline_answer->emplace(std::move(address));
-                              return;
-                            }
-                            loop->Post([self, slot, run, route, address = std::move(address)] {
-                              ActiveRequest* request = *self;
-                              if (request == nullptr) return;
-                              if (request->attempts_[static_cast<std::size_t>(slot)].run != run)
-                                return;
-                              if (!address.ok()) {
-                                request->Fail(slot, address.status(), ErrorClass::kTransient);
-                              } else {
-                                request->SendTo(slot, route, *address);
-                              }
-                            });
-                          });
+  context_.resolver->Pick(
+      attempt.host, [self = self_, loop = context_.loop->mailbox(), slot, run = attempt.run, route,
+                     inline_answer, returned](Result<std::string> address) {
+        if (loop->InLoop() && !*returned) {
+          inline_answer->emplace(std::move(address));
+          return;
+        }
+        loop->Post([self, slot, run, route, address = std::move(address)] {
+          ActiveRequest* request = *self;
+          if (request == nullptr) return;
+          if (request->attempts_[static_cast<std::size_t>(slot)].run != run) return;
+          if (!address.ok()) {
+            request->Fail(slot, address.status(), ErrorClass::kTransient);
+          } else {
+            request->SendTo(slot, route, *address);
+          }
+        });
+      });
   *returned = true;
   if (!inline_answer->has_value()) return;
   const Result<std::string>& address = **inline_answer;
@@ -268,6 +281,7 @@ Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& r
     }
     out.headers.Add("Authorization", headers.authorization);
   }
+  RETURN_IF_ERROR(CheckHeaders(out.headers));
   return out;
 }
 
