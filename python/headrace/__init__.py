@@ -4,7 +4,6 @@
 """
 
 import atexit
-import time
 
 from . import _native
 from ._client import Client, ObjectInfo
@@ -28,14 +27,8 @@ from ._native import Data, version
 __version__ = version()
 
 
-def _at_exit() -> None:
-    # Daemon threads that wait in the engine must not meet an interpreter that is half gone. Those
-    # that are just coming back get a moment to do so.
-    _native.interpreter_ends()
-    time.sleep(0.001)
-
-
-atexit.register(_at_exit)
+# Daemon threads that wait in the engine must not meet an interpreter that is half gone.
+atexit.register(_native.interpreter_ends)
 
 __all__ = [
     "AccessDenied",

@@ -69,7 +69,14 @@ class Client:
     Raises
     ------
     InvalidArgument
-        When settings contradict each other. No request is sent here.
+        When settings contradict each other.
+
+    Notes
+    -----
+    No request goes to the store here. Without a region and an endpoint in the arguments, the
+    environment and the profile, the instance's metadata service is asked for the region: off EC2
+    that may take a second (``AWS_METADATA_SERVICE_TIMEOUT``; ``AWS_EC2_METADATA_DISABLED=true``
+    switches it off), at most five. Other threads run meanwhile, and Ctrl-C ends it.
     """
 
     def __init__(

@@ -1,6 +1,8 @@
 #include "call.h"
 
 #include <atomic>
+#include <chrono>
+#include <pthread.h>
 #include <thread>
 #include <unistd.h>
 
@@ -46,29 +48,58 @@ namespace {
 
 // Set once, when the interpreter ends. Atomic because threads without the GIL read it.
 std::atomic<bool> ends{false};
+std::atomic<int> entering{0};  // threads that found it not set and wait for the GIL
 std::thread::id ending_thread;
 
-bool MayEnter() {
-  return !ends.load(std::memory_order_acquire) || std::this_thread::get_id() == ending_thread;
-}
+// Holds the end of the interpreter up while a thread of ours waits for the GIL: Python would end
+// the thread there.
+class Entrance {
+ public:
+  Entrance() {
+    entering.fetch_add(1);  // before the look at `ends`: InterpreterEnds sees one or the other
+    open_ = !ends.load() || std::this_thread::get_id() == ending_thread;
+    if (!open_) entering.fetch_sub(1);
+  }
+  Entrance(const Entrance&) = delete;
+  Entrance& operator=(const Entrance&) = delete;
+  ~Entrance() {
+    if (open_) entering.fetch_sub(1);
+  }
+  bool open() const { return open_; }
+
+ private:
+  bool open_ = false;
+};
 
 }  // namespace
 
-void InterpreterEnds() {
-  ending_thread = std::this_thread::get_id();
-  ends.store(true, std::memory_order_release);
+void ForgetThreadsAtFork() {
+  pthread_atfork(nullptr, nullptr, [] { entering.store(0); });
 }
 
-PyThreadState* LeaveInterpreter() { return PyEval_SaveThread(); }
-
-void EnterInterpreter(PyThreadState* state) {
-  while (!MayEnter()) pause();
+void InterpreterEnds() {
+  ending_thread = std::this_thread::get_id();
+  ends.store(true);
+  PyThreadState* const state = PyEval_SaveThread();
+  while (entering.load() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   PyEval_RestoreThread(state);
 }
 
+WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
+
+WithoutGil::~WithoutGil() {
+  const Entrance entrance;
+  while (!entrance.open()) pause();
+  PyEval_RestoreThread(state_);
+}
+
 bool Interrupted() {
-  if (!MayEnter()) return true;
-  const nb::gil_scoped_acquire acquire;
+  std::optional<nb::gil_scoped_acquire> gil;
+  {
+    const Entrance entrance;
+    if (!entrance.open()) return true;
+    gil.emplace();
+  }
   return PyErr_CheckSignals() != 0;
 }
 

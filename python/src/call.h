@@ -36,25 +36,39 @@ T Unwrap(Result<T> result) {
 // Runs signal handlers, e.g. Ctrl-C's; true when one of them raised, or the interpreter ends.
 bool Interrupted();
 
-// Takes the GIL again after a wait. A daemon thread that comes here while the interpreter ends
-// stays here: Python would end it by pthread_exit, which may not pass through C++ frames.
-PyThreadState* LeaveInterpreter();
-void EnterInterpreter(PyThreadState* state);
-// From an atexit handler: no thread but this one takes the GIL any more.
+// From an atexit handler, with the GIL: no thread but this one takes the GIL any more. Waits,
+// without it, for those that are about to.
 void InterpreterEnds();
+// When the module is loaded: the threads that a fork's child does not have are not waited for
+// there.
+void ForgetThreadsAtFork();
+
+// Without the GIL while it lives. A daemon thread that wants it back while the interpreter ends
+// stays in the destructor: Python would end it by pthread_exit, which may not pass through C++
+// frames.
+class WithoutGil {
+ public:
+  WithoutGil();
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+  ~WithoutGil();
+
+ private:
+  PyThreadState* const state_;
+};
 
 // Runs `f`, which may block, without the GIL. Signals are handled meanwhile: when a handler raises,
-// `f`'s waits end and its exception goes to the caller instead of the result.
+// `f`'s waits end and its exception goes to the caller instead of the result. What `f` throws (no
+// memory: MemoryError) goes through.
 template <typename F>
 auto Blocking(F f) {
-  PyThreadState* const state = LeaveInterpreter();
   auto result = [&] {
+    const WithoutGil without_gil;
     // A signal handler may call us again: the outer check goes on serving.
     std::optional<ScopedInterruptCheck> check;
     if (!ScopedInterruptCheck::Installed()) check.emplace(&Interrupted);
     return f();
   }();
-  EnterInterpreter(state);
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   return result;
 }

@@ -24,15 +24,21 @@ ClientHandle::~ClientHandle() {
     Client::AbandonAfterFork(client_);
     return;
   }
-  const nb::gil_scoped_release release;  // the last client joins its threads
+  const WithoutGil without_gil;  // the last client joins its threads
   client_.reset();
 }
 
 std::shared_ptr<Client> ClientHandle::Get() {
   if (owner_ == CurrentProcess()) return client_;
   if (client_ != nullptr) Client::AbandonAfterFork(client_);
-  client_ = Unwrap(Client::Open(options_));
-  owner_ = CurrentProcess();
+  std::shared_ptr<Client> opened = Unwrap(Blocking([&] { return Client::Open(options_); }));
+  if (owner_ != CurrentProcess()) {
+    client_ = std::move(opened);
+    owner_ = CurrentProcess();
+  } else {  // another thread was quicker
+    const WithoutGil without_gil;
+    opened.reset();
+  }
   return client_;
 }
 

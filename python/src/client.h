@@ -10,7 +10,8 @@
 
 namespace headrace::python {
 
-// The GIL guards every member: whoever forks from Python holds it, so a child finds them whole.
+// The GIL guards every member but the constant options: whoever forks from Python holds it, so a
+// child finds them whole.
 class ClientHandle {
  public:
   explicit ClientHandle(ClientOptions options);
@@ -18,11 +19,12 @@ class ClientHandle {
   ClientHandle& operator=(const ClientHandle&) = delete;
   ~ClientHandle();
 
-  // This process's client. Raises what Client::Open says.
+  // This process's client. Opening it may ask the instance's metadata service for the region, for
+  // some seconds. Raises what Client::Open says.
   std::shared_ptr<Client> Get();
 
  private:
-  ClientOptions options_;
+  const ClientOptions options_;
   std::shared_ptr<Client> client_;
   pid_t owner_ = 0;
 };
@@ -70,7 +72,7 @@ void Held<T>::Release() {
     return;
   }
   // Cancelling may wait for a loop thread, and the last client joins them.
-  const nb::gil_scoped_release release;
+  const WithoutGil without_gil;
   held_.reset();
   client_.reset();
 }

@@ -7,6 +7,7 @@ NB_MODULE(_native, module) {
   // Objects that threads still hold when the interpreter ends are no leak worth a warning.
   nb::set_leak_warnings(false);
   module.doc() = "The engine. Use the headrace package; this module may change at any time.";
+  headrace::python::ForgetThreadsAtFork();
   headrace::python::BindData(module);
   headrace::python::BindStreams(module);
   headrace::python::BindClient(module);

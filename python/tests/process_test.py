@@ -189,6 +189,61 @@ def wait_until_it_waits(pid: int) -> None:
     assert quiet >= 5, "the process does not wait in the engine"
 
 
+def run(script: str, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
+    """The status, output and errors of a Python process."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        timeout=30,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_ctrl_c_ends_the_search_for_a_region() -> None:
+    """The metadata service is asked without the GIL: another thread takes the connection."""
+    script = (
+        "import headrace, os, signal, socket, threading, time\n"
+        "listener = socket.create_server(('127.0.0.1', 0))\n"
+        "os.environ.update(\n"
+        "    AWS_EC2_METADATA_SERVICE_ENDPOINT=f'http://127.0.0.1:{listener.getsockname()[1]}',\n"
+        "    AWS_METADATA_SERVICE_TIMEOUT='60', AWS_CONFIG_FILE=os.devnull)\n"
+        "def interrupt():\n"
+        "    connection, _ = listener.accept()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    connection.recv(1 << 16)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "begin = time.monotonic()\n"
+        "try:\n"
+        "    headrace.Client()\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', time.monotonic() - begin < 3)\n"  # it would wait for five seconds
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    assert run(script, environment) == (0, "interrupted True\n", "")
+
+
+def test_too_little_memory_is_a_memory_error(tmp_path: Path) -> None:
+    """What the engine throws without the GIL arrives with it."""
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(1 << 32)
+    script = (
+        "import headrace, resource\n"
+        "client = headrace.Client()\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "limit = pages * resource.getpagesize() + (256 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "try:\n"
+        f"    client.get({str(large)!r})\n"
+        "except MemoryError:\n"
+        "    print('no memory')\n"
+    )
+    assert run(script) == (0, "no memory\n", "")
+
+
 def test_a_signal_handler_may_use_the_client(client: headrace.Client, bucket: str) -> None:
     client.put(f"{bucket}/key", b"x" * 1000)
     seen: list[int] = []
@@ -225,11 +280,40 @@ def test_the_interpreter_ends_with_work_under_way(
         "uris = [f'{bucket}/{number % 8}' for number in range(200)]\n"
         f"{rest}\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], timeout=30, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert run(script) == (0, "", "")
     assert f"{bucket}/half" not in [f"{bucket}/{info.key}" for info in client.list(f"{bucket}/")]
+
+
+def test_the_interpreter_ends_while_threads_come_back_from_the_engine() -> None:
+    """Each close lets go of the GIL and takes it again; Python would end the thread there."""
+    script = (
+        "import headrace, threading, time\n"
+        "client = headrace.Client()\n"
+        "def work():\n"
+        "    while True:\n"
+        "        client._native.open_reader('s3://bucket/key', None, '', False).close()\n"
+        "for _ in range(16):\n"
+        "    threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.02)\n"
+    )
+    for _ in range(20):
+        assert run(script) == (0, "", "")
+
+
+def test_a_child_ends_though_a_thread_waited_for_the_gil(silent: str) -> None:
+    script = (
+        "import headrace, os, sys, threading\n"
+        f"client = headrace.Client(endpoint_url={silent!r})\n"
+        "for _ in range(16):\n"
+        "    threading.Thread(target=lambda: client.get('s3://b/k'), daemon=True).start()\n"
+        "for _ in range(20):\n"
+        "    sum(range(3_000_000))\n"  # the threads look for signals meanwhile
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        sys.exit(0)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    assert run(script) == (0, "", "")
 
 
 def test_waiting_lets_other_threads_run(silent: str) -> None:
@@ -241,8 +325,6 @@ def test_waiting_lets_other_threads_run(silent: str) -> None:
         "count = sum(1 for _ in range(3_000_000))\n"
         "print(time.monotonic() - begin)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], timeout=30, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert float(done.stdout) < 10
+    status, output, errors = run(script)
+    assert (status, errors) == (0, "")
+    assert float(output) < 10
