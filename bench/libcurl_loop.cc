@@ -102,7 +102,8 @@ int Run(const nlohmann::json& cell) {
     curl_easy_setopt(transfer.easy, CURLOPT_WRITEDATA, &transfer);
     curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, &transfer);
     curl_easy_setopt(transfer.easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(transfer.easy, CURLOPT_BUFFERSIZE, size < 1'000'000 ? 100L * 1024 : 512L * 1024);
+    curl_easy_setopt(transfer.easy, CURLOPT_BUFFERSIZE,
+                     size < 1'000'000 ? 100L * 1024 : 512L * 1024);
     curl_easy_setopt(transfer.easy, CURLOPT_FAILONERROR, 1L);
     next(transfer);
   }
