@@ -134,10 +134,8 @@ Status CopyRest(int from, int to, const std::string& path) {
   }
 }
 
-// Errors of what disappeared while it was looked for, or never was.
-bool IsGone(int error) {
-  return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ELOOP;
-}
+// Errors of what disappeared since its name was read, and of links that lead nowhere.
+bool IsGone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 // The keys that a listing is about, and if it is delimited the folders right below its prefix.
 class Walk {
@@ -158,18 +156,23 @@ class Walk {
     while (!folders_.empty()) {
       const std::string folder = std::move(folders_.back());
       folders_.pop_back();
-      std::error_code error;
-      fs::directory_iterator it(folder.empty() ? "." : folder, error);
-      for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-        OnEntry(folder + it->path().filename().string(), *it);
-      }
-      if (error && !IsGone(error.value())) return FileError(error.value(), "listing", folder);
+      RETURN_IF_ERROR(ReadFolder(folder));
     }
     std::sort(found_.begin(), found_.end());
     return std::move(found_);
   }
 
  private:
+  Status ReadFolder(const std::string& folder) {
+    std::error_code error;
+    fs::directory_iterator it(folder.empty() ? "." : folder, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+      OnEntry(folder + it->path().filename().string(), *it);
+    }
+    if (error && !IsGone(error.value())) return FileError(error.value(), "listing", folder);
+    return {};
+  }
+
   void OnEntry(const std::string& path, const fs::directory_entry& entry) {
     std::string key = path.substr(root_.size());
     if (!key.starts_with(request_.prefix)) return;
