@@ -131,11 +131,13 @@ Resolver::~Resolver() {
 void Resolver::Pick(const std::string& host, std::function<void(Result<std::string>)> done) {
   bool start = false;
   std::string address;
+  std::function<void(Result<std::string>)> answer;  // when it is known already
   {
     std::lock_guard lock(state_->mu);
     State::Entry& entry = state_->entries[host];
     if (!entry.addresses.empty()) {
       address = state_->Next(entry);
+      answer = std::move(done);
     } else {
       entry.waiting.push_back(std::move(done));
     }
@@ -144,7 +146,7 @@ void Resolver::Pick(const std::string& host, std::function<void(Result<std::stri
   }
   // Detached: a lookup may take half a minute, and nobody should wait for it to end a program.
   if (start) std::thread([state = state_, host] { state->LookUp(host); }).detach();
-  if (!address.empty()) done(std::move(address));
+  if (answer) answer(std::move(address));
 }
 
 void Resolver::ReportFailure(const std::string& host, const std::string& address) {
