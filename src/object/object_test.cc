@@ -241,7 +241,7 @@ TEST_F(ObjectTest, ManyLargeObjectsOfUnknownSizeStayInsideTheBudget) {
   std::vector<FetchItem> items;
   for (unsigned i = 0; i < 40; ++i) {
     const std::string key = fmt::format("k{}", i);
-    Put(key, Pattern((i % 3) * 10 * kPart, i));
+    Put(key, Pattern(std::size_t{i % 3} * 10 * kPart, i));
     items.push_back({{"b", key}, {}});
   }
   for (const bool ordered : {true, false}) {
@@ -290,7 +290,7 @@ TEST_F(ObjectTest, AnObjectLargerThanTheBudgetIsFetchedAlone) {
     GetMany batch(&context_, items, {.ordered = ordered});
     std::size_t bytes = 0;
     while (std::optional<GetMany::Item> item = batch.Next({})) bytes += item->result->data.size();
-    EXPECT_EQ(bytes, 3 * 100 * kPart + 7 * 15 * kPart);
+    EXPECT_EQ(bytes, 300 * kPart + 105 * kPart);
   }
   EXPECT_EQ(Fetch("k1")->data.size(), 100 * kPart);
 }

@@ -73,18 +73,18 @@ void FlowControl::EndRound(SteadyTime now) {
     // Sub-millisecond medians double by chance; a real queue is longer than that.
     const bool late = median >= 2 * lowest && median > std::chrono::milliseconds(5);
     const bool first = best_rate_ == 0;
-    if (first || (before_probe_ > 0 && rate >= 1.05 * best_rate_ && !late)) {
+    const bool probing = before_probe_ > 0;
+    const bool paid = probing && rate >= 1.05 * best_rate_ && !late;
+    const bool settled = !probing && !late && ++settled_rounds_ >= 16;
+    if (first || paid || settled) {
       best_rate_ = rate;
       Probe();
-    } else if (before_probe_ > 0) {
+    } else if (probing) {
       limit_ = std::exchange(before_probe_, 0);
       settled_rounds_ = 0;
     } else if (late) {
       limit_ = std::min(limit_, std::max(limit_ - limit_ / 8, limits_.start));
       best_rate_ = rate;
-    } else if (++settled_rounds_ >= 16) {
-      best_rate_ = rate;
-      Probe();
     }
   }
   round_latencies_.clear();
