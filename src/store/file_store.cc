@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <random>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -145,7 +146,9 @@ class Walk {
   struct Found {
     std::string name;  // a folder's ends in '/'
     bool is_folder;
-    auto operator<=>(const Found&) const = default;
+    bool operator<(const Found& other) const {
+      return std::tie(name, is_folder) < std::tie(other.name, other.is_folder);
+    }
   };
 
   // Ascending. A folder that cannot be read fails it: what is left out would pass for absent.

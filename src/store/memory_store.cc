@@ -126,7 +126,7 @@ class MemoryStore final : public Store {
 
   Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) override {
     std::lock_guard lock(mu_);
-    return Now<WriteReply>(Publish(name, std::move(data), options));
+    return Now<WriteReply>(Publish(name, data, options));
   }
 
   Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override {
