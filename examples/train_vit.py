@@ -26,9 +26,7 @@ class Decode:
 
     def __call__(self, reader: S3Reader) -> tuple[torch.Tensor, int]:
         image = Image.open(reader)
-        image.draft(
-            "RGB", (SIDE, SIDE)
-        )  # JPEG decodes to a half, quarter or eighth almost for free
+        image.draft("RGB", (SIDE, SIDE))  # half, quarter or eighth size: less to decode
         pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE)))
         return torch.from_numpy(pixels.copy()).permute(2, 0, 1), self.classes[class_of(reader.key)]
 
@@ -106,19 +104,15 @@ def main() -> None:
         dataset = S3MapDataset.from_prefix(f"{data}/{split}/", transform=Decode(classes), **where)
         return DataLoader(dataset, args.batch_size, shuffle=shuffle, num_workers=args.workers)
 
-    train, held_out = loader("train", True), loader("val", False)
+    train, held_out, model = loader("train", True), loader("val", False), SmallViT(len(classes))
     print(f"{len(train.dataset)} pictures to train on, {len(held_out.dataset)} held out")
-    model = SmallViT(len(classes))
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05)
-    steps = args.epochs * len(train)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, args.epochs * len(train))
     for epoch in range(1, args.epochs + 1):
         result = train_epoch(model, train, optimizer, schedule)
-        right = accuracy(model, held_out)
-        print(
-            f"epoch {epoch}: loss {result['loss']:.3f}, held-out accuracy {right:.1%}, "
-            f"{result['rate']:.0f} samples/s, {result['waited']:.0%} of the time waiting for data"
-        )
+        right = f"{accuracy(model, held_out):.1%}"
+        print(f"epoch {epoch}: loss {result['loss']:.3f}, held-out accuracy {right}", end=", ")
+        print(f"{result['rate']:.0f} samples/s, {result['waited']:.0%} of time waiting for data")
 
 
 if __name__ == "__main__":

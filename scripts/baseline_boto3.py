@@ -88,7 +88,7 @@ def main() -> None:
     result = example.train_epoch(model, loader, optimizer, schedule)
     print(
         f"boto3, {args.workers} workers: loss {result['loss']:.3f}, "
-        f"{result['rate']:.0f} samples/s, {result['waited']:.0%} of the time waiting for data"
+        f"{result['rate']:.0f} samples/s, {result['waited']:.0%} of time waiting for data"
     )
 
 
