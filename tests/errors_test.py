@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -638,12 +639,17 @@ def test_the_disk_is_full(
 
 def test_the_target_is_read_only(row: Row, bucket: Bucket, cli: Cli) -> None:
     bucket.put("k", BODY)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as programs:
         Path(folder).chmod(0o555)
-        # Root may write anywhere.
+        # Root may write anywhere; another user may not reach the program in root's checkout.
         who: dict[str, Any] = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}
-        with cli.start(
-            "cp", bucket.uri("k"), f"{folder}/file", stderr=subprocess.PIPE, **who
+        Path(programs).chmod(0o755)
+        program = shutil.copy(EmbeddedServer.binary(), programs)
+        with subprocess.Popen(
+            [program, "cp", bucket.uri("k"), f"{folder}/file"],
+            env=cli.environment,
+            stderr=subprocess.PIPE,
+            **who,
         ) as process:
             _, error = process.communicate(timeout=30)
         assert process.returncode == 1
