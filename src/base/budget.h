@@ -66,7 +66,8 @@ class MemoryBudget {
   // Bytes per share.
   using Limits = std::array<std::size_t, kShareCount>;
   explicit MemoryBudget(Limits limits);
-  static constexpr Duration kPatience = std::chrono::milliseconds(250);
+  // Longer than a part takes on a slow link: there something moves, and the budget has to hold.
+  static constexpr Duration kPatience = std::chrono::seconds(2);
 
   // Splits `total` bytes: reads 3/8, look-ahead 2/8, uploads 3/8; the cache and the shuffle take
   // their part of the reads' share until there is one of them.

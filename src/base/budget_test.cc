@@ -62,17 +62,17 @@ TEST(MemoryBudget, WhoWaitsWhileNothingMovesPasses) {
 }
 
 TEST(MemoryBudget, WhoWaitsWhileOthersGiveBackWaits) {
-  MemoryBudget budget = OneShare(10);
+  MemoryBudget budget = OneShare(4);
   std::vector<Lease> held;
-  for (int i = 0; i < 10; ++i) held.push_back(std::move(*budget.TryAcquire(Share::kReads, 1)));
+  for (int i = 0; i < 4; ++i) held.push_back(std::move(*budget.TryAcquire(Share::kReads, 1)));
   std::jthread other([&] {
     while (!held.empty()) {
       std::this_thread::sleep_for(MemoryBudget::kPatience / 3);
       held.pop_back();
     }
   });
-  ASSERT_TRUE(budget.Acquire(Share::kReads, 10).ok());
-  EXPECT_EQ(budget.peak(Share::kReads), 10U);
+  ASSERT_TRUE(budget.Acquire(Share::kReads, 4).ok());
+  EXPECT_EQ(budget.peak(Share::kReads), 4U);
 }
 
 TEST(MemoryBudget, SparesWhatOthersMayWaitFor) {
