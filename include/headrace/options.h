@@ -46,7 +46,8 @@ struct ClientOptions {
   // How many processes of this host share its memory, threads and connections, each taking its part
   // of the defaults; 0 = LOCAL_WORLD_SIZE.
   int processes_on_host = 0;
-  // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four.
+  // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four and
+  // one for every two cores: the others are the program's.
   int loop_threads = 0;
   double throughput_target_gbps = 20.0;
 

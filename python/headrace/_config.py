@@ -17,7 +17,8 @@ class ClientConfig:
     Parameters
     ----------
     throughput_target_gbps : float
-        Decides the number of event-loop threads: one per 10 Gbit/s, at most four.
+        Decides the number of event-loop threads: one per 10 Gbit/s, at most four
+        and one for every two cores.
     part_size : int
         Bytes per ranged GET and per part of a multipart upload; at least 5 MiB for uploads.
     unsigned : bool

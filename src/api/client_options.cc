@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <thread>
 
 #include "base/budget.h"
 #include "base/macros.h"
@@ -33,7 +34,9 @@ Result<int> MaxAttempts(const ClientOptions& options) {
 
 int Loops(const ClientOptions& options) {
   if (options.loop_threads > 0) return options.loop_threads;
-  return std::clamp(static_cast<int>(std::ceil(options.throughput_target_gbps / 10.0)), 1, 4);
+  const int wanted = static_cast<int>(std::ceil(options.throughput_target_gbps / 10.0));
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());  // by affinity
+  return std::clamp(wanted, 1, std::clamp(cores / 2, 1, 4));
 }
 
 }  // namespace

@@ -26,9 +26,13 @@ class CompletionQueue {
   template <typename T>
   void Watch(Pending<T>& pending, Tag tag) {
     pending.OnReady([state = state_, tag = std::move(tag)]() mutable {
-      std::lock_guard lock(state->mu);
-      state->ready.push_back(std::move(tag));
-      state->changed.notify_one();
+      bool wake = false;
+      {
+        std::lock_guard lock(state->mu);
+        state->ready.push_back(std::move(tag));
+        wake = std::exchange(state->awaited, false);
+      }
+      if (wake) state->changed.notify_one();
     });
   }
 
@@ -37,11 +41,19 @@ class CompletionQueue {
   std::optional<Tag> Next(const std::stop_token& stop = {}, Deadline deadline = {}) {
     State& state = *state_;
     std::unique_lock lock(state.mu);
-    WaitUntilDone(state.changed, lock, stop, deadline, [&] { return !state.ready.empty(); });
+    WaitUntilDone(state.changed, lock, stop, deadline, [&] {
+      state.awaited = state.ready.empty();
+      return !state.awaited;
+    });
     if (state.ready.empty()) return std::nullopt;
     Tag tag = std::move(state.ready.front());
     state.ready.pop_front();
     return tag;
+  }
+
+  bool Empty() const {
+    std::lock_guard lock(state_->mu);
+    return state_->ready.empty();
   }
 
  private:
@@ -49,6 +61,7 @@ class CompletionQueue {
     std::mutex mu;
     std::condition_variable changed;
     std::deque<Tag> ready;  // guarded by mu
+    bool awaited = false;   // guarded by mu: somebody sleeps until `ready` has one
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

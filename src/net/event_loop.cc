@@ -21,6 +21,11 @@ namespace {
 
 constexpr int kMaxEvents = 256;
 
+// With this many transfers under way a loop lets so many events come together, for so long at most.
+constexpr std::size_t kManyTransfers = 8;
+constexpr int kEventsWorthARound = 6;
+constexpr Duration kLongestGather = std::chrono::milliseconds(1);
+
 // Which descriptors a loop has open, readable by a fork's child whatever the loop was doing.
 class DescriptorSet {
  public:
@@ -70,6 +75,10 @@ class Mailbox final : public LoopMailbox {
   void SetAwake() {
     std::lock_guard lock(mu_);
     awake_ = true;
+  }
+  bool Empty() {
+    std::lock_guard lock(mu_);
+    return posted_.empty();
   }
   // False when there is work.
   bool MaySleep() {
@@ -305,10 +314,13 @@ class EventLoop::Impl {
     }
   }
 
+  SteadyTime NextDue() const {
+    return timers_.empty() ? curl_due_ : std::min(curl_due_, timers_.begin()->first.first);
+  }
+
   // Milliseconds to wait, rounded up so that a timer is never polled for.
   int TimeoutMs() {
-    SteadyTime due = curl_due_;
-    if (!timers_.empty()) due = std::min(due, timers_.begin()->first.first);
+    const SteadyTime due = NextDue();
     if (due == SteadyTime::max()) return -1;
     const auto now = std::chrono::steady_clock::now();
     if (due <= now) return 0;
@@ -316,11 +328,31 @@ class EventLoop::Impl {
     return static_cast<int>(std::min<std::int64_t>(ms, 60'000));
   }
 
+  // A round for each event costs more than what the event brings: the loop sleeps until a few have
+  // probably come. What is posted meanwhile needs no wake-up and waits with them.
+  void Gather() {
+    const Duration nap = std::min(kEventsWorthARound * event_interval_, kLongestGather);
+    if (transfers_.size() < kManyTransfers || nap < 2 * event_interval_) return;
+    if (!doomed_.empty() || !mailbox_->Empty()) return;
+    const SteadyTime now = std::chrono::steady_clock::now();
+    std::this_thread::sleep_until(std::min(now + nap, NextDue()));
+  }
+
+  // Keeps `event_interval_`, a moving average, given the events of this round.
+  void CountEvents(int events) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    const Duration since = std::min(now - counted_at_, kNoEvents);
+    event_interval_ += (since / std::max(events, 1) - event_interval_) / 8;
+    counted_at_ = now;
+  }
+
   void WaitForEvents() {
+    Gather();
     const int timeout = doomed_.empty() && mailbox_->MaySleep() ? TimeoutMs() : 0;
     epoll_event events[kMaxEvents];
     const int n = epoll_wait(epoll_, events, kMaxEvents, timeout);
     mailbox_->SetAwake();
+    CountEvents(n);
     for (int i = 0; i < n; ++i) {
       const int fd = events[i].data.fd;
       if (fd == mailbox_->fd()) {
@@ -403,6 +435,9 @@ class EventLoop::Impl {
   // The loop thread's own.
   bool stop_ = false;
   std::uint64_t last_id_ = 0;
+  static constexpr Duration kNoEvents = std::chrono::milliseconds(100);
+  Duration event_interval_ = kNoEvents;
+  SteadyTime counted_at_{};
   std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
   std::unordered_map<TimerId, SteadyTime> timer_times_;
   SteadyTime curl_due_ = SteadyTime::max();

@@ -6,6 +6,8 @@
 //    answer and to add it before the next, which would be two system calls a request.
 //  - Aborting a transfer closes its connection, so an answer with a short rest is read to its end
 //    first, by nobody, and the connection lives on.
+//  - While many transfers are under way it looks for events only every so often (at most every
+//    millisecond): woken for each, it spends more on waking than on the bytes.
 //  - Easy handles are reused; what differs between requests is set each time.
 //
 // Everything but Post and Wake-like calls belongs to the loop's own thread: handlers, timers and

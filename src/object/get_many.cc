@@ -1,12 +1,19 @@
 #include "object/get_many.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace headrace::object {
 namespace {
 
 // Small objects vary: planning for less than this would save little.
 constexpr std::uint64_t kLeastPlanned = std::uint64_t{256} << 10;
+
+// While so many are under way, what comes next is looked for every so often: being woken for each
+// of a stream of results costs more than the results do.
+constexpr int kManyActive = 16;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -142,6 +149,7 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
       }
       continue;
     }
+    if (active_ >= kManyActive && done_.Empty()) std::this_thread::sleep_for(kBetweenLooks);
     const std::optional<std::size_t> ready = done_.Next(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};
     Advance(*ready);
