@@ -55,9 +55,9 @@ ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_op
   const object::TransferOptions transfer{.part_size = options.part_size,
                                          .multipart_threshold = options.multipart_threshold,
                                          .copy_threshold = options.copy_threshold};
-  s3_context_ = {&s3_, &budget_, &buffers_, transfer};
-  memory_context_ = {memory_.get(), &budget_, &buffers_, transfer};
-  file_context_ = {files_.get(), &budget_, &buffers_, transfer};
+  s3_context_ = {&s3_, &budget_, &buffers_, &s3_chunks_, transfer};
+  memory_context_ = {memory_.get(), &budget_, &buffers_, &memory_chunks_, transfer};
+  file_context_ = {files_.get(), &budget_, &buffers_, &file_chunks_, transfer};
 
   engine_.metrics().RegisterAll(registry_);
   for (const Share share : {Share::kReads, Share::kLookAhead, Share::kUploads}) {

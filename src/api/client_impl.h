@@ -71,6 +71,9 @@ class ClientImpl final : public Client {
   store::S3Store s3_;
   std::unique_ptr<store::Store> memory_;
   std::unique_ptr<store::Store> files_;
+  object::SharedChunks s3_chunks_;
+  object::SharedChunks memory_chunks_;
+  object::SharedChunks file_chunks_;
   object::Context s3_context_;
   object::Context memory_context_;
   object::Context file_context_;

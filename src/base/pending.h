@@ -169,6 +169,10 @@ class [[nodiscard]] Pending {
     return WaitUntilDone(state.changed, lock, stop, deadline, [&] { return state.settled; });
   }
 
+  // The result that is there, without taking it; from any thread. REQUIRES: ready(), and that
+  // nobody takes it meanwhile.
+  const Result<T>& value() const { return *state_->result; }
+
   // Takes a result that is there. REQUIRES: ready().
   Result<T> Take() {
     auto state = std::move(state_);

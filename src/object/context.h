@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/buffer_pool.h"
+#include "object/shared_chunks.h"
 #include "store/store.h"
 
 namespace headrace::object {
@@ -20,6 +21,7 @@ struct Context {
   store::Store* store;
   MemoryBudget* budget;
   BufferPool* buffers;
+  SharedChunks* chunks;
   TransferOptions options;
 };
 

@@ -1,7 +1,9 @@
 // Reading and writing objects over a store in memory that counts what is asked of it.
+#include <atomic>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 #include "base/random.h"
@@ -99,9 +101,9 @@ class CountingStore final : public store::Store {
   }
   Pending<std::vector<std::string>> ListBuckets() override { return inner_->ListBuckets(); }
 
-  int reads = 0;
-  int whole_reads = 0;
-  std::uint64_t bytes_read = 0;
+  std::atomic<int> reads = 0;
+  std::atomic<int> whole_reads = 0;
+  std::atomic<std::uint64_t> bytes_read = 0;
   // When set: reads into the caller's memory never end, and their cancelling calls this.
   std::function<void()> stall;
   int stats = 0;
@@ -149,8 +151,12 @@ class ObjectTest : public testing::Test {
   CountingStore store_;
   MemoryBudget budget_{{std::size_t{64} << 10, std::size_t{64} << 10, std::size_t{16} << 10, 0, 0}};
   BufferPool buffers_{std::size_t{1} << 20};
-  Context context_{
-      &store_, &budget_, &buffers_, {.part_size = kPart, .multipart_threshold = 2 * kPart}};
+  SharedChunks chunks_;
+  Context context_{&store_,
+                   &budget_,
+                   &buffers_,
+                   &chunks_,
+                   {.part_size = kPart, .multipart_threshold = 2 * kPart}};
 };
 
 TEST_F(ObjectTest, FetchesAnySizeKnownOrNot) {
@@ -158,7 +164,8 @@ TEST_F(ObjectTest, FetchesAnySizeKnownOrNot) {
     const std::string bytes = Pattern(size);
     Put("o", bytes);
     for (const bool known : {true, false}) {
-      store_.reads = store_.stats = 0;
+      store_.reads = 0;
+      store_.stats = 0;
       GetOptions options;
       if (known) options.size = size;
       Result<Fetched> fetched = Fetch("o", options);
@@ -380,6 +387,71 @@ TEST_F(ObjectTest, ReaderInSequenceReadsEachByteOnce) {
     ASSERT_EQ(*reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {}), out.size());
   }
   EXPECT_EQ(store_.bytes_read, bytes.size());
+}
+
+// Threads over one large file, none of them far from the others: the service sees each byte once.
+TEST_F(ObjectTest, ReadersOfOneVersionShareWhatIsFetched) {
+  const std::string bytes = Pattern(60 * kPart);
+  Put("o", bytes);
+  const std::string etag = store_.Stat({"b", "o"}).Wait()->etag;
+  store_.bytes_read = 0;
+  std::deque<Reader> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back(&context_, store::Name{"b", "o"},
+                         ReaderOptions{.size = bytes.size(), .if_match = etag});
+  }
+  std::string out(100, '\0');
+  for (std::uint64_t at = 0; at < bytes.size(); at += out.size()) {
+    for (Reader& reader : readers) {
+      ASSERT_EQ(*reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {}), out.size());
+      ASSERT_EQ(out, bytes.substr(at, out.size()));
+    }
+  }
+  EXPECT_EQ(store_.bytes_read, bytes.size());
+  // Whoever starts in the middle of what another holds joins there.
+  Reader& middle = readers.emplace_back(&context_, store::Name{"b", "o"},
+                                        ReaderOptions{.size = bytes.size(), .if_match = etag});
+  ASSERT_EQ(*middle.ReadAt(bytes.size() - 50, std::as_writable_bytes(std::span(out)), {}), 50U);
+  EXPECT_EQ(out.substr(0, 50), bytes.substr(bytes.size() - 50));
+  EXPECT_EQ(store_.bytes_read, bytes.size());
+}
+
+TEST_F(ObjectTest, ReadersFromManyThreadsShareWhatIsFetched) {
+  const std::string bytes = Pattern(60 * kPart);
+  Put("o", bytes);
+  const std::string etag = store_.Stat({"b", "o"}).Wait()->etag;
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  threads.reserve(8);
+  for (unsigned i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      Random random(i);
+      Reader reader(&context_, {"b", "o"}, {.size = bytes.size(), .if_match = etag});
+      std::string out(700, '\0');
+      for (int n = 0; n < 200; ++n) {
+        const std::uint64_t at = random.Below(bytes.size() - out.size());
+        const Result<std::size_t> got =
+            reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {});
+        right += got.ok() && out == bytes.substr(at, out.size()) ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 8 * 200);
+  EXPECT_EQ(budget_.in_use(Share::kReads) + budget_.in_use(Share::kLookAhead), 0U);
+}
+
+// Who opens an object after it was replaced reads the new one, whatever others still hold.
+TEST_F(ObjectTest, ReadersOfUnknownVersionJoinNothing) {
+  Put("o", Pattern(40 * kPart, 1));
+  Reader old(&context_, {"b", "o"}, {});
+  std::string out(10, '\0');
+  ASSERT_TRUE(old.ReadAt(0, std::as_writable_bytes(std::span(out)), {}).ok());
+  const std::string bytes = Pattern(40 * kPart, 2);
+  Put("o", bytes);
+  Reader fresh(&context_, {"b", "o"}, {});
+  ASSERT_TRUE(fresh.ReadAt(0, std::as_writable_bytes(std::span(out)), {}).ok());
+  EXPECT_EQ(out, bytes.substr(0, 10));
 }
 
 TEST_F(ObjectTest, ReaderSaysWhenTheObjectWasReplaced) {

@@ -64,7 +64,8 @@ class ParallelListerTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   MemoryBudget budget_{MemoryBudget::Split(1 << 20)};
   BufferPool buffers_{1 << 20};
-  Context context_{nullptr, &budget_, &buffers_, {}};
+  SharedChunks chunks_;
+  Context context_{nullptr, &budget_, &buffers_, &chunks_, {}};
   std::vector<std::string> keys_;
 };
 

@@ -23,15 +23,17 @@ Reader::Reader(const Context* context, store::Name name, ReaderOptions options)
       options_(std::move(options)),
       size_(options_.size),
       etag_(options_.if_match),
+      shared_(context_.chunks->Of(name_)),
       next_length_(kFirstChunk),
       sequential_(options_.sequential) {}
 
 Result<std::uint64_t> Reader::Size(const std::stop_token& stop) {
   if (size_) return *size_;
   if (!row_.empty()) {
-    if (Status status = Take(row_.front(), stop); !status.ok()) {
+    const Result<std::uint64_t> received = Await(*row_.front(), stop);
+    if (!received.ok()) {
       row_.clear();
-      return status;
+      return received.status();
     }
     if (size_) return *size_;
   }
@@ -42,7 +44,7 @@ Result<std::uint64_t> Reader::Size(const std::stop_token& stop) {
 }
 
 std::uint64_t Reader::RowEnd() const {
-  return row_.empty() ? row_begin_ : row_.back().offset + row_.back().length;
+  return row_.empty() ? row_begin_ : row_.back()->offset + row_.back()->length;
 }
 
 void Reader::Jump(std::uint64_t offset, std::size_t wanted) {
@@ -60,20 +62,27 @@ void Reader::Jump(std::uint64_t offset, std::size_t wanted) {
   chunks_ahead_ = sequential_ ? 1 : 0;
 }
 
+std::shared_ptr<Chunk> Reader::Send(Share share, std::uint64_t offset) const {
+  auto chunk = std::make_shared<Chunk>();
+  chunk->offset = offset;
+  chunk->length = size_ ? std::min(next_length_, *size_ - offset) : next_length_;
+  chunk->etag = etag_;
+  std::optional<Lease> lease = context_.budget->TryAcquire(share, chunk->length);
+  if (!lease) return nullptr;
+  chunk->lease = std::move(*lease);
+  chunk->data = context_.buffers->Allocate(chunk->length);
+  chunk->pending = context_.store->Read({.name = name_,
+                                         .range = store::ReadRequest::Range{offset, chunk->length},
+                                         .etag = etag_,
+                                         .into = {chunk->data.mutable_data(), chunk->length}});
+  return chunk;
+}
+
 bool Reader::Grow(Share share) {
   const std::uint64_t offset = RowEnd();
   if (size_ && offset >= *size_) return false;
-  Chunk chunk{.offset = offset, .length = next_length_};
-  if (size_) chunk.length = std::min(chunk.length, *size_ - offset);
-  std::optional<Lease> lease = context_.budget->TryAcquire(share, chunk.length);
-  if (!lease) return false;
-  chunk.lease = std::move(*lease);
-  chunk.data = context_.buffers->Allocate(chunk.length);
-  chunk.pending =
-      context_.store->Read({.name = name_,
-                            .range = store::ReadRequest::Range{chunk.offset, chunk.length},
-                            .etag = etag_,
-                            .into = {chunk.data.mutable_data(), chunk.length}});
+  std::shared_ptr<Chunk> chunk = shared_->Get(offset, etag_, [&] { return Send(share, offset); });
+  if (chunk == nullptr) return false;
   row_.push_back(std::move(chunk));
   if (sequential_)
     next_length_ = std::min<std::uint64_t>(next_length_ * 2, context_.options.part_size);
@@ -82,31 +91,30 @@ bool Reader::Grow(Share share) {
 
 void Reader::GrowAhead(std::uint64_t position) {
   // Until the first answer the size, and with it the version, is unknown: one request at a time.
-  if (!size_ && !row_.empty() && row_.front().pending.valid() && !row_.front().pending.ready())
-    return;
+  if (!size_ && !row_.empty() && !row_.front()->pending.ready()) return;
   std::size_t ahead = 0;
-  for (const Chunk& chunk : row_) ahead += chunk.offset > position ? 1 : 0;
+  for (const auto& chunk : row_) ahead += chunk->offset > position ? 1 : 0;
   while (ahead < chunks_ahead_) {
     if (!Grow(Share::kLookAhead)) return;
     ++ahead;
   }
 }
 
-Status Reader::Take(Chunk& chunk, const std::stop_token& stop) {
-  if (!chunk.pending.valid()) return {};
+Result<std::uint64_t> Reader::Await(Chunk& chunk, const std::stop_token& stop) {
   if (!chunk.pending.ready() && sequential_) {
     // The reader waits: more in flight would have helped.
     chunks_ahead_ = std::min(std::max<std::size_t>(chunks_ahead_ * 2, 1), kMostAhead);
   }
-  if (const WaitEnd end = chunk.pending.WaitReady(stop); end != WaitEnd::kDone) {
+  if (chunk.pending.WaitReady(stop) != WaitEnd::kDone) {
     return Status(StatusCode::kCancelled, "stopped by the caller");
   }
-  ASSIGN_OR_RETURN(const store::ReadReply reply, chunk.pending.Take());
-  chunk.received = reply.received;
-  return Check(chunk, reply);
+  const Result<store::ReadReply>& reply = chunk.pending.value();
+  if (!reply.ok()) return reply.status();
+  RETURN_IF_ERROR(Check(chunk.offset, chunk.length, *reply));
+  return reply->received;
 }
 
-Status Reader::Check(const Chunk& chunk, const store::ReadReply& reply) {
+Status Reader::Check(std::uint64_t offset, std::uint64_t length, const store::ReadReply& reply) {
   if (etag_.empty()) etag_ = reply.etag;
   if (!reply.etag.empty() && reply.etag != etag_) {
     return Status(StatusCode::kObjectChanged,
@@ -114,11 +122,10 @@ Status Reader::Check(const Chunk& chunk, const store::ReadReply& reply) {
   }
   size_ = reply.object_size;
   const std::uint64_t expected =
-      std::min(chunk.length, reply.object_size - std::min(chunk.offset, reply.object_size));
+      std::min(length, reply.object_size - std::min(offset, reply.object_size));
   if (reply.received != expected) {
-    return Status(StatusCode::kProtocol,
-                  fmt::format("{}: {} bytes at {} were asked for, {} came", name_.key, expected,
-                              chunk.offset, reply.received));
+    return Status(StatusCode::kProtocol, fmt::format("{}: {} bytes at {} were asked for, {} came",
+                                                     name_.key, expected, offset, reply.received));
   }
   return {};
 }
@@ -126,21 +133,26 @@ Status Reader::Check(const Chunk& chunk, const store::ReadReply& reply) {
 // Without memory of ours: straight to where the bytes are wanted.
 Result<std::size_t> Reader::ReadInto(std::uint64_t offset, std::span<std::byte> out,
                                      const std::stop_token& stop) {
-  Chunk chunk{.offset = offset,
-              .length = std::min<std::uint64_t>(out.size(), context_.options.part_size)};
+  const std::uint64_t length = std::min<std::uint64_t>(out.size(), context_.options.part_size);
   ASSIGN_OR_RETURN(const store::ReadReply reply,
                    context_.store
                        ->Read({.name = name_,
-                               .range = store::ReadRequest::Range{chunk.offset, chunk.length},
+                               .range = store::ReadRequest::Range{offset, length},
                                .etag = etag_,
-                               .into = out.first(chunk.length)})
+                               .into = out.first(length)})
                        .Wait(stop));
-  RETURN_IF_ERROR(Check(chunk, reply));
+  RETURN_IF_ERROR(Check(offset, length, reply));
   return reply.received;
 }
 
+Reader::Row::const_iterator Reader::ChunkAt(std::uint64_t position) const {
+  return std::find_if(row_.begin(), row_.end(), [position](const std::shared_ptr<Chunk>& chunk) {
+    return position < chunk->offset + chunk->length;
+  });
+}
+
 void Reader::DropBehind(std::uint64_t position) {
-  while (row_.size() > 1 && row_[1].offset + row_[1].length <= position) {
+  while (row_.size() > 1 && row_[1]->offset + row_[1]->length <= position) {
     row_.pop_front();
   }
 }
@@ -148,7 +160,7 @@ void Reader::DropBehind(std::uint64_t position) {
 Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> out,
                                    const std::stop_token& stop) {
   if (out.empty() || (size_ && offset >= *size_)) return 0;
-  const bool on_row = !row_.empty() && offset >= row_.front().offset &&
+  const bool on_row = !row_.empty() && offset >= row_.front()->offset &&
                       offset < RowEnd() + (sequential_ ? kSmallGap : 0);
   if (!on_row) {
     const bool follows = offset == last_end_;
@@ -164,9 +176,7 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
   while (copied < out.size()) {
     const std::uint64_t at = offset + copied;
     if (size_ && at >= *size_) break;
-    auto chunk = std::find_if(row_.begin(), row_.end(),
-                              [at](const Chunk& c) { return at < c.offset + c.length; });
-    if (chunk == row_.end()) {
+    if (ChunkAt(at) == row_.end()) {
       if (Grow(Share::kReads)) continue;
       if (!row_.empty()) {  // all of it lies behind
         row_begin_ = RowEnd();
@@ -180,16 +190,16 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
       continue;
     }
     GrowAhead(at);
-    chunk = std::find_if(row_.begin(), row_.end(),
-                         [at](const Chunk& c) { return at < c.offset + c.length; });
-    if (Status status = Take(*chunk, stop); !status.ok()) {
+    const std::shared_ptr<Chunk> chunk = *ChunkAt(at);
+    const Result<std::uint64_t> received = Await(*chunk, stop);
+    if (!received.ok()) {
       row_begin_ = offset;
       row_.clear();
-      return status;
+      return received.status();
     }
     const std::uint64_t skip = at - chunk->offset;
-    if (skip >= chunk->received) break;  // the end
-    const std::size_t n = std::min<std::uint64_t>(out.size() - copied, chunk->received - skip);
+    if (skip >= *received) break;  // the end
+    const std::size_t n = std::min<std::uint64_t>(out.size() - copied, *received - skip);
     std::memcpy(out.data() + copied, chunk->data.data() + skip, n);
     copied += n;
     DropBehind(offset + copied);
@@ -200,7 +210,7 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
 }
 
 void Reader::Prefetch(std::uint64_t offset) {
-  if (!row_.empty() && offset >= row_.front().offset && offset < RowEnd()) return;
+  if (!row_.empty() && offset >= row_.front()->offset && offset < RowEnd()) return;
   Jump(offset, 0);
   (void)Grow(Share::kLookAhead);
 }

@@ -8,16 +8,18 @@
 // the row grows from two chunks to as many as keep the reader from waiting, inside the memory
 // budget. So random reads fetch little more than they ask for, and a sequential reader soon has
 // many parts in flight. One chunk behind the position is kept, so that small backward seeks cost
-// nothing.
+// nothing. Chunks are shared with other readers of the same version (shared_chunks.h).
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 
 #include "object/context.h"
+#include "object/shared_chunks.h"
 
 namespace headrace::object {
 
@@ -34,24 +36,21 @@ class Reader {
   const std::string& etag() const { return etag_; }
 
  private:
-  struct Chunk {
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    Lease lease;
-    Buffer data;                        // filled in place
-    Pending<store::ReadReply> pending;  // invalid once taken
-    std::uint64_t received = 0;
-  };
+  using Row = std::deque<std::shared_ptr<Chunk>>;
 
   std::uint64_t RowEnd() const;
   void Jump(std::uint64_t offset, std::size_t wanted);
-  // Sends the next chunk of the row. False when memory is short or the object ends.
+  // Joins or sends the next chunk of the row. False when memory is short or the object ends.
   bool Grow(Share share);
+  // Sends for a chunk; null when memory is short.
+  std::shared_ptr<Chunk> Send(Share share, std::uint64_t offset) const;
+  Row::const_iterator ChunkAt(std::uint64_t position) const;
   void GrowAhead(std::uint64_t position);
-  Status Take(Chunk& chunk, const std::stop_token& stop);
+  // Waits for the chunk: how many bytes of it there are.
+  Result<std::uint64_t> Await(Chunk& chunk, const std::stop_token& stop);
   Result<std::size_t> ReadInto(std::uint64_t offset, std::span<std::byte> out,
                                const std::stop_token& stop);
-  Status Check(const Chunk& chunk, const store::ReadReply& reply);
+  Status Check(std::uint64_t offset, std::uint64_t length, const store::ReadReply& reply);
   void DropBehind(std::uint64_t position);
 
   const Context& context_;
@@ -60,7 +59,8 @@ class Reader {
   std::optional<std::uint64_t> size_;
   std::string etag_;
 
-  std::deque<Chunk> row_;
+  const std::shared_ptr<ObjectChunks> shared_;
+  Row row_;                        // each begins inside or at the end of the one before
   std::uint64_t row_begin_ = 0;    // where the row starts when it is empty
   std::uint64_t next_length_ = 0;  // of the next chunk
   std::size_t chunks_ahead_ = 1;   // how many to keep in flight beyond the position
