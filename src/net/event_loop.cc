@@ -352,6 +352,7 @@ class EventLoop::Impl {
     epoll_event events[kMaxEvents];
     const int n = epoll_wait(epoll_, events, kMaxEvents, timeout);
     mailbox_->SetAwake();
+    metrics_->rounds.Add();
     CountEvents(n);
     for (int i = 0; i < n; ++i) {
       const int fd = events[i].data.fd;

@@ -28,6 +28,7 @@ struct LoopMetrics {
   Gauge connections;  // open now
   Counter connections_opened;
   Counter transfers;
+  Counter rounds;  // of looking for events
   Counter connections_lost_to_abort;
 };
 

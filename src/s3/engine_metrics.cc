@@ -25,6 +25,7 @@ void EngineMetrics::RegisterAll(Registry& r) const {
   r.Add("headrace_request_seconds", "Time to the whole answer, retries included.", &total);
   r.Add("headrace_connections", "Open connections.", &loops.connections);
   r.Add("headrace_connections_opened_total", "Connections opened.", &loops.connections_opened);
+  r.Add("headrace_loop_rounds_total", "Times the event loops looked for events.", &loops.rounds);
   r.Add("headrace_connections_aborted_total", "Connections given up with a body unread.",
         &loops.connections_lost_to_abort);
 }
