@@ -26,21 +26,25 @@ struct Lease::State {
   struct Account {
     std::size_t limit = 0;
     std::size_t in_use = 0;
+    std::size_t parked = 0;  // of what is in use
     std::size_t peak = 0;
-    SteadyTime moved{};  // when bytes were last given back
     std::list<Waiter*> waiters;
   };
 
-  bool Fits(const Account& account, std::size_t bytes, std::size_t spare = 0) const {
+  static bool Fits(const Account& account, std::size_t bytes, std::size_t spare = 0) {
     return account.in_use == 0 || account.in_use + bytes + spare <= account.limit;
   }
-  void Take(Account& account, std::size_t bytes) {
+  // What a waiter is asked: see the two exceptions in the header.
+  static bool Passes(const Account& account, std::size_t bytes) {
+    return Fits(account, bytes) || account.parked == account.in_use;
+  }
+  static void Take(Account& account, std::size_t bytes) {
     account.in_use += bytes;
     account.peak = std::max(account.peak, account.in_use);
   }
   // REQUIRES: mu held.
-  void Serve(Account& account) {
-    while (!account.waiters.empty() && Fits(account, account.waiters.front()->bytes)) {
+  static void Serve(Account& account) {
+    while (!account.waiters.empty() && Passes(account, account.waiters.front()->bytes)) {
       Waiter* waiter = account.waiters.front();
       account.waiters.pop_front();
       Take(account, waiter->bytes);
@@ -54,34 +58,58 @@ struct Lease::State {
   std::array<Account, kShareCount> accounts;  // guarded by mu
 };
 
-Lease::Lease(Lease&& other) noexcept
-    : state_(std::move(other.state_)),
-      share_(other.share_),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+struct Lease::Held {
+  Held(std::shared_ptr<State> s, Share share, std::size_t n)
+      : state(std::move(s)), account(state->of(share)), bytes(n) {}
+
+  void SetParked(bool now) {
+    std::lock_guard lock(state->mu);
+    if (parked == now) return;
+    parked = now;
+    now ? account.parked += bytes : account.parked -= bytes;
+    State::Serve(account);
+  }
+  void ShrinkTo(std::size_t left) {
+    std::lock_guard lock(state->mu);
+    account.in_use -= bytes - left;
+    if (parked) account.parked -= bytes - left;
+    bytes = left;
+    State::Serve(account);
+  }
+
+  const std::shared_ptr<State> state;
+  State::Account& account;
+  std::size_t bytes;    // guarded by state->mu; changed by the lease's own thread only
+  bool parked = false;  // guarded by state->mu
+};
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this != &other) {
     Release();
-    state_ = std::move(other.state_);
-    share_ = other.share_;
-    bytes_ = std::exchange(other.bytes_, 0);
+    held_ = std::move(other.held_);
   }
   return *this;
 }
 
+std::size_t Lease::bytes() const { return held_ == nullptr ? 0 : held_->bytes; }
+
 void Lease::Release() {
-  if (state_ != nullptr) ShrinkTo(0);
-  state_.reset();
+  if (held_ != nullptr) held_->ShrinkTo(0);
+  held_.reset();
 }
 
 void Lease::ShrinkTo(std::size_t bytes) {
-  if (state_ == nullptr) return;
-  std::lock_guard lock(state_->mu);
-  State::Account& account = state_->of(share_);
-  account.in_use -= bytes_ - bytes;
-  account.moved = std::chrono::steady_clock::now();
-  bytes_ = bytes;
-  state_->Serve(account);
+  if (held_ != nullptr) held_->ShrinkTo(bytes);
+}
+
+void Lease::SetParked(bool parked) {
+  if (held_ != nullptr) held_->SetParked(parked);
+}
+
+std::function<void()> Lease::Parker() const {
+  return [weak = std::weak_ptr<Held>(held_)] {
+    if (const std::shared_ptr<Held> held = weak.lock()) held->SetParked(true);
+  };
 }
 
 MemoryBudget::MemoryBudget(Limits limits) : state_(std::make_shared<Lease::State>()) {
@@ -98,28 +126,13 @@ Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, const std::s
   Lease::State::Waiter waiter{.bytes = bytes};
   std::unique_lock lock(state.mu);
   Lease::State::Account& account = state.of(share);
-  if (account.waiters.empty() && state.Fits(account, bytes)) {
-    state.Take(account, bytes);
-    return Lease(state_, share, bytes);
-  }
   account.waiters.push_back(&waiter);
-  const SteadyTime began = std::chrono::steady_clock::now();
-  WaitEnd end = WaitEnd::kDeadline;
-  for (SteadyTime now = began; end == WaitEnd::kDeadline && !deadline.passed(now);
-       now = std::chrono::steady_clock::now()) {
-    const SteadyTime stuck = std::max(began, account.moved) + kPatience;
-    if (now >= stuck) {
-      account.waiters.remove(&waiter);
-      state.Take(account, bytes);
-      return Lease(state_, share, bytes);
-    }
-    end = WaitUntilDone(waiter.granted_changed, lock, stop,
-                        deadline.Earlier(Deadline::After(stuck - now)),
-                        [&] { return waiter.granted; });
-  }
-  if (end == WaitEnd::kDone) return Lease(state_, share, bytes);
+  Lease::State::Serve(account);
+  const WaitEnd end =
+      WaitUntilDone(waiter.granted_changed, lock, stop, deadline, [&] { return waiter.granted; });
+  if (end == WaitEnd::kDone) return Lease(std::make_shared<Lease::Held>(state_, share, bytes));
   account.waiters.remove(&waiter);
-  state.Serve(account);  // whoever stood behind us may fit now
+  Lease::State::Serve(account);  // whoever stood behind us may fit now
   const std::string what =
       fmt::format("waiting for {} bytes of the {} share of the memory budget ({} of {} in use)",
                   bytes, ShareName(share), account.in_use, account.limit);
@@ -130,9 +143,9 @@ Result<Lease> MemoryBudget::Acquire(Share share, std::size_t bytes, const std::s
 std::optional<Lease> MemoryBudget::TryAcquire(Share share, std::size_t bytes, std::size_t spare) {
   std::lock_guard lock(state_->mu);
   Lease::State::Account& account = state_->of(share);
-  if (!account.waiters.empty() || !state_->Fits(account, bytes, spare)) return std::nullopt;
-  state_->Take(account, bytes);
-  return Lease(state_, share, bytes);
+  if (!account.waiters.empty() || !Lease::State::Fits(account, bytes, spare)) return std::nullopt;
+  Lease::State::Take(account, bytes);
+  return Lease(std::make_shared<Lease::Held>(state_, share, bytes));
 }
 
 std::size_t MemoryBudget::limit(Share share) const {

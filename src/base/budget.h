@@ -6,11 +6,12 @@
 // Two rules keep it free of deadlock. Within one operation: *wait only while holding nothing of
 // that share; otherwise TryAcquire and, when it fails, drain what you hold first.* Between the
 // operations of one thread, which may hold results of one while it waits for another: *who waits
-// while nothing moves passes.* A program that stands still helps nobody.
+// while nothing moves passes.* A program that stands still helps nobody. What stands still says so:
+// a lease is *parked* while its bytes wait for the user's thread to take them or to bring more.
 //
 // Invariants:
 //  - in_use(share) <= limit(share), but for two things: an item larger than its share passes when
-//    it is alone, and a waiter passes when no byte of the share was given back for kPatience.
+//    it is alone, and a waiter passes when all that is in use is parked.
 //  - Waiters are served in the order they came; TryAcquire never overtakes a waiter.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -41,23 +43,26 @@ class MemoryBudget;
 class Lease {
  public:
   Lease() = default;
-  Lease(Lease&& other) noexcept;
+  Lease(Lease&& other) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { Release(); }
 
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const;
   void Release();
   // Gives back all but `bytes`. REQUIRES: bytes <= this->bytes().
   void ShrinkTo(std::size_t bytes);
 
+  // Parked: nothing that goes on by itself will end this lease, only the thread that holds it.
+  void SetParked(bool parked);
+  // Parks it, from any thread; does nothing once the lease has ended.
+  std::function<void()> Parker() const;
+
  private:
   friend class MemoryBudget;
   struct State;
-  Lease(std::shared_ptr<State> state, Share share, std::size_t bytes)
-      : state_(std::move(state)), share_(share), bytes_(bytes) {}
-  std::shared_ptr<State> state_;
-  Share share_ = Share::kReads;
-  std::size_t bytes_ = 0;
+  struct Held;
+  explicit Lease(std::shared_ptr<Held> held) : held_(std::move(held)) {}
+  std::shared_ptr<Held> held_;  // null: nothing
 };
 
 // Safe for use from many threads. Leases may outlive it.
@@ -66,8 +71,6 @@ class MemoryBudget {
   // Bytes per share.
   using Limits = std::array<std::size_t, kShareCount>;
   explicit MemoryBudget(Limits limits);
-  // Longer than a part takes on a slow link: there something moves, and the budget has to hold.
-  static constexpr Duration kPatience = std::chrono::seconds(2);
 
   // Splits `total` bytes: reads 3/8, look-ahead 2/8, uploads 3/8; the cache and the shuffle take
   // their part of the reads' share until there is one of them.

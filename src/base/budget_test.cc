@@ -1,5 +1,6 @@
 #include "base/budget.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>
@@ -50,24 +51,49 @@ TEST(MemoryBudget, WaitEndsAtTheDeadlineAndSaysWhat) {
 }
 
 // One thread holds the whole share and waits for more: nobody else will give it anything.
-TEST(MemoryBudget, WhoWaitsWhileNothingMovesPasses) {
+TEST(MemoryBudget, WhoWaitsWhileAllIsParkedPasses) {
   MemoryBudget budget = OneShare(10);
-  std::optional<Lease> all = budget.TryAcquire(Share::kReads, 10);
+  std::optional<Lease> one = budget.TryAcquire(Share::kReads, 5);
+  std::optional<Lease> other = budget.TryAcquire(Share::kReads, 5);
+  one->SetParked(true);
+  const Deadline soon = Deadline::After(milliseconds(1));
+  EXPECT_EQ(budget.Acquire(Share::kReads, 5, {}, soon).status().code(), StatusCode::kTimeout);
+  other->SetParked(true);
   Result<Lease> more = budget.Acquire(Share::kReads, 5);
   ASSERT_TRUE(more.ok());
   EXPECT_EQ(budget.in_use(Share::kReads), 15U);
-  all.reset();
+  // What just passed is under way: the next one waits for it.
+  EXPECT_FALSE(budget.Acquire(Share::kReads, 5, {}, Deadline::After(milliseconds(1))).ok());
+  one->ShrinkTo(2);
+  EXPECT_FALSE(budget.TryAcquire(Share::kReads, 1).has_value());
+  one.reset();
+  other.reset();
   more->Release();
+  EXPECT_EQ(budget.in_use(Share::kReads), 0U);
+  EXPECT_TRUE(budget.TryAcquire(Share::kReads, 10).has_value());
+}
+
+TEST(MemoryBudget, AWaiterPassesWhenTheLastOfTheOthersIsParked) {
+  MemoryBudget budget = OneShare(10);
+  std::optional<Lease> all = budget.TryAcquire(Share::kReads, 10);
+  std::jthread loop([park = all->Parker()] {
+    std::this_thread::sleep_for(milliseconds(5));
+    park();
+  });
+  EXPECT_TRUE(budget.Acquire(Share::kReads, 5).ok());
+  const std::function<void()> late = all->Parker();
+  all.reset();
+  late();
   EXPECT_EQ(budget.in_use(Share::kReads), 0U);
 }
 
-TEST(MemoryBudget, WhoWaitsWhileOthersGiveBackWaits) {
+TEST(MemoryBudget, WhoWaitsWhileOthersAreUnderWayWaits) {
   MemoryBudget budget = OneShare(4);
   std::vector<Lease> held;
   for (int i = 0; i < 4; ++i) held.push_back(std::move(*budget.TryAcquire(Share::kReads, 1)));
   std::jthread other([&] {
     while (!held.empty()) {
-      std::this_thread::sleep_for(MemoryBudget::kPatience / 3);
+      std::this_thread::sleep_for(milliseconds(5));
       held.pop_back();
     }
   });

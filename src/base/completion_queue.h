@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,9 +24,12 @@ namespace headrace {
 template <typename Tag>
 class CompletionQueue {
  public:
+  // `first`, where given, runs when `pending` is ready, before its tag is there: on the thread that
+  // settles it.
   template <typename T>
-  void Watch(Pending<T>& pending, Tag tag) {
-    pending.OnReady([state = state_, tag = std::move(tag)]() mutable {
+  void Watch(Pending<T>& pending, Tag tag, std::function<void()> first = {}) {
+    pending.OnReady([state = state_, tag = std::move(tag), first = std::move(first)]() mutable {
+      if (first) first();
       bool wake = false;
       {
         std::lock_guard lock(state->mu);

@@ -1,6 +1,7 @@
 #include "object/fetch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -36,13 +37,13 @@ void Fetch::Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t t
     request.keep_at_most = std::min<std::uint64_t>(bytes_needed(), context_.options.part_size);
     pieces_.push_back({.pending = context_.store->Read(std::move(request))});
     pieces_left_ = 1;
-    done_->Watch(pieces_.back().pending, tag_);
+    done_->Watch(pieces_.back().pending, tag_, lease_.Parker());
     return;
   }
   if (!length_) {  // a range to the end of an object of unknown size: the first part tells the size
     const std::uint64_t first = std::min<std::uint64_t>(expected_, context_.options.part_size);
     fetched_.data = context_.buffers->Allocate(first);
-    Send(0, first);
+    Send(0, first, lease_.Parker());
     return;
   }
   fetched_.data = context_.buffers->Allocate(*length_);
@@ -56,14 +57,14 @@ void Fetch::Start(Lease lease, CompletionQueue<std::size_t>* done, std::size_t t
   SendPieces(0);
 }
 
-void Fetch::Send(std::uint64_t offset, std::uint64_t length) {
+void Fetch::Send(std::uint64_t offset, std::uint64_t length, const std::function<void()>& arrived) {
   store::ReadRequest request{.name = item_.name,
                              .range = store::ReadRequest::Range{begin_ + offset, length},
                              .etag = fetched_.etag,
                              .into = {fetched_.data.mutable_data() + offset, length}};
   pieces_.push_back({context_.store->Read(std::move(request)), offset, length});
   ++pieces_left_;
-  done_->Watch(pieces_.back().pending, tag_);
+  done_->Watch(pieces_.back().pending, tag_, arrived);
 }
 
 void Fetch::SendPieces(std::uint64_t from) {
@@ -71,10 +72,14 @@ void Fetch::SendPieces(std::uint64_t from) {
   const std::uint64_t left = *length_ - from;
   const std::uint64_t count = (left + context_.options.part_size - 1) / context_.options.part_size;
   pieces_.reserve(pieces_.size() + count);
+  const auto arrived = [left = std::make_shared<std::atomic<std::uint64_t>>(count),
+                        park = lease_.Parker()] {
+    if (--*left == 0) park();  // what is whole waits for somebody to take it
+  };
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t begin = from + left * i / count;
     const std::uint64_t end = from + left * (i + 1) / count;
-    Send(begin, end - begin);
+    Send(begin, end - begin, arrived);
   }
 }
 

@@ -65,7 +65,7 @@ class Fetch {
     std::uint64_t length = 0;
   };
 
-  void Send(std::uint64_t offset, std::uint64_t length);
+  void Send(std::uint64_t offset, std::uint64_t length, const std::function<void()>& arrived);
   void SendPieces(std::uint64_t from);
   Status TakeWhole(store::ReadReply reply);
   Status TakePiece(const Piece& piece, const store::ReadReply& reply);

@@ -75,6 +75,7 @@ std::shared_ptr<Chunk> Reader::Send(Share share, std::uint64_t offset) const {
                                          .range = store::ReadRequest::Range{offset, chunk->length},
                                          .etag = etag_,
                                          .into = {chunk->data.mutable_data(), chunk->length}});
+  chunk->pending.OnReady(chunk->lease.Parker());
   return chunk;
 }
 

@@ -83,6 +83,7 @@ Status Writer::EnsureBuffer(const std::stop_token& stop) {
     }
     if (Status status = TakeOldestPart(stop); !status.ok()) return Fail(std::move(status));
   }
+  lease_.SetParked(true);  // until the caller has filled it
   buffer_ = context_.buffers->Allocate(size);
   filled_ = 0;
   return {};
@@ -122,10 +123,12 @@ Status Writer::SendPart(const std::stop_token& stop) {
   while (!under_way_.empty() && under_way_.front().pending.ready()) {
     if (Status status = TakeOldestPart(stop); !status.ok()) return Fail(std::move(status));
   }
+  lease_.SetParked(false);
   under_way_.push_back(
       {.pending = context_.store->UploadPart(*upload_, next_part_, buffer_.Slice(0, filled_)),
        .lease = std::move(lease_),
        .size = filled_});
+  under_way_.back().pending.OnReady(under_way_.back().lease.Parker());
   ++next_part_;
   buffer_ = {};
   filled_ = 0;
@@ -149,6 +152,7 @@ Result<std::string> Writer::Close(const std::stop_token& stop) {
                        fmt::format("{}: {} bytes were written, expected_size said {}", name_.key,
                                    written_, *options_.expected_size)));
   }
+  lease_.SetParked(false);
   Result<std::string> etag = upload_ ? CloseMultipart(stop) : CloseSingle(stop);
   if (!etag.ok()) return Fail(etag.status());
   closed_ = true;
