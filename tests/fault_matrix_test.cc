@@ -98,7 +98,11 @@ class FaultMatrix : public testing::TestWithParam<std::tuple<json, OperationUnde
     ASSERT_TRUE(store_->CreateBucket(bucket_).Wait().ok());
     ASSERT_TRUE(store_->Put({bucket_, "object"}, Buffer::FromString(bytes_), {}).Wait().ok());
     ASSERT_TRUE(store_->Put({bucket_, "victim"}, Buffer::FromString("x"), {}).Wait().ok());
-    context_ = {store_.get(), &budget_, &buffers_, {.part_size = 40'000, .multipart_threshold = 1}};
+    context_ = {store_.get(),
+                &budget_,
+                &buffers_,
+                &chunks_,
+                {.part_size = 40'000, .multipart_threshold = 1}};
   }
 
   void TearDown() override {
@@ -178,6 +182,7 @@ class FaultMatrix : public testing::TestWithParam<std::tuple<json, OperationUnde
   MemoryBudget budget_{MemoryBudget::Split(std::size_t{16} << 20)};
   std::unique_ptr<s3::Engine> engine_;
   std::unique_ptr<store::S3Store> store_;
+  object::SharedChunks chunks_;
   object::Context context_{};
 };
 
