@@ -128,6 +128,7 @@ class Client {
   // The bytes in fresh memory of the engine's.
   virtual Result<Object> Get(std::string_view uri, const GetOptions& options = {},
                              std::stop_token stop = {}) = 0;
+  // Items that ask for `verify` get kUnsupported: that is Get's and Download's.
   virtual std::unique_ptr<GetBatch> GetMany(std::vector<GetItem> items,
                                             const GetManyOptions& options = {}) = 0;
 
