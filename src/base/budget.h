@@ -88,10 +88,4 @@ class MemoryBudget {
   std::shared_ptr<Lease::State> state_;
 };
 
-// The default for one process, in bytes: an eighth of the machine's memory or the cgroup's limit,
-// at most 2 GiB, divided by `processes_on_host` (>= 1), and never below 64 MiB.
-std::size_t DefaultMemoryLimit(int processes_on_host);
-// LOCAL_WORLD_SIZE as torchrun sets it, else 1.
-int LocalProcesses();
-
 }  // namespace headrace
