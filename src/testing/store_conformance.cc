@@ -97,7 +97,6 @@ std::vector<std::string> StoreConformance::ListAll(ListRequest request) {
     names.insert(names.end(), of_page.begin(), of_page.end());
     if (!page->truncated) break;
     request.token = page->next_token;
-    if (request.token.empty()) request.start_after = page->next_marker;
   }
   return names;
 }
