@@ -105,7 +105,8 @@ struct ListOptions {
   // Keys up to the next '/' after the prefix only; deeper ones as common prefixes.
   bool delimited = false;
   std::string start_after;
-  // Split the key space and list its parts at once. Order is kept either way.
+  // Split the key space and list its parts at once, where the service's order allows it. The order
+  // is the same either way.
   bool parallel = true;
 };
 

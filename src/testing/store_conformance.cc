@@ -356,6 +356,19 @@ TEST_P(StoreConformance, CopiesKeepBytesAndMetadata) {
   EXPECT_EQ(info->metadata["label"], "cat");
 }
 
+TEST_P(StoreConformance, TagsAreKeptAndTold) {
+  if (!store_->capabilities().metadata) return;
+  const std::map<std::string, std::string> tags = {{"project", "a b/c=d+e"}, {"stage", ""}};
+  ASSERT_TRUE(store_->Put({bucket_, "tagged"}, Buffer::FromString("x"), {.tags = tags})
+                  .Wait({}, Soon())
+                  .ok());
+  Put("plain", "x");
+  ASSERT_TRUE(store_->Copy({bucket_, "tagged"}, {bucket_, "copy"}, {}).Wait({}, Soon()).ok());
+  EXPECT_EQ(*store_->TagsOf({bucket_, "tagged"}).Wait({}, Soon()), tags);
+  EXPECT_EQ(store_->TagsOf({bucket_, "plain"}).Wait({}, Soon())->size(), 0U);
+  EXPECT_EQ(*store_->TagsOf({bucket_, "copy"}).Wait({}, Soon()), tags);
+}
+
 TEST_P(StoreConformance, PartsCanBeCopied) {
   const std::size_t part = std::max<std::size_t>(store_->capabilities().min_part_size, 1000);
   const std::string bytes = Pattern(2 * part, 5);
