@@ -75,7 +75,8 @@ struct ListEntry {
   std::string_view storage_class;  // "" = STANDARD
 };
 
-// A listing under way, page by page, in bytewise key order.
+// A listing under way, page by page, each key once: in bytewise order where the service lists in
+// that order, as S3 does, else in no order to rely on.
 class Lister {
  public:
   virtual ~Lister() = default;
@@ -128,6 +129,7 @@ class Client {
   // The bytes in fresh memory of the engine's.
   virtual Result<Object> Get(std::string_view uri, const GetOptions& options = {},
                              std::stop_token stop = {}) = 0;
+  // Items that ask for `verify` get kUnsupported: that is Get's and Download's.
   virtual std::unique_ptr<GetBatch> GetMany(std::vector<GetItem> items,
                                             const GetManyOptions& options = {}) = 0;
 
@@ -152,7 +154,11 @@ class Client {
   // One Status per address, in order. Deleting what is not there succeeds, as S3 has it.
   virtual std::vector<Status> Delete(std::span<const std::string> uris,
                                      std::stop_token stop = {}) = 0;
-  // Server-side where both ends are one service, else through this client. Metadata is kept.
+  // Server-side where both ends are one service, else through this client. Content type, metadata
+  // and tags that `options` does not give are the source's; between two kinds of storage tags stay
+  // behind. Other headers that S3 keeps (Cache-Control, Content-Encoding and their like) go along
+  // only up to copy_threshold, and where neither content type nor metadata is given. Reading the
+  // tags of an object above copy_threshold takes the right to (s3:GetObjectTagging).
   virtual Result<std::string> Copy(std::string_view source, std::string_view target,
                                    const PutOptions& options = {}, std::stop_token stop = {}) = 0;
 

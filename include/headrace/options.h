@@ -81,7 +81,8 @@ struct GetOptions {
   // The object's size when it is known, e.g. from a listing: saves a request for large objects.
   std::optional<std::uint64_t> size;
   // Check the whole object against the checksum stored with it, with one more HEAD for large
-  // objects. kUnsupported where none is stored; not together with a range.
+  // objects. kUnsupported where none is stored, and in a batch (GetMany); not together with a
+  // range.
   bool verify = false;
 };
 
@@ -104,7 +105,8 @@ struct ListOptions {
   // Keys up to the next '/' after the prefix only; deeper ones as common prefixes.
   bool delimited = false;
   std::string start_after;
-  // Split the key space and list its parts at once. Order is kept either way.
+  // Split the key space and list its parts at once, where the service's order allows it. The order
+  // is the same either way.
   bool parallel = true;
 };
 

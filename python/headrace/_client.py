@@ -104,7 +104,9 @@ class Client:
     def list(
         self, uri: str, *, delimiter: Literal["", "/"] = "", start_after: str = ""
     ) -> Iterator[ObjectInfo]:
-        """All objects whose address begins with `uri`, in the bytewise order of their keys.
+        """All objects whose address begins with `uri`, each once.
+
+        In the bytewise order of their keys where the service lists in that order, as S3 does.
 
         Parameters
         ----------
@@ -295,7 +297,12 @@ class Client:
             raise failures[0]
 
     def copy(self, source: str, target: str) -> str:
-        """Copies an object, within the service where both ends are one; returns the new ETag."""
+        """Copies an object, within the service where both ends are one; returns the new ETag.
+
+        Content type, metadata and tags go along; tags not between two kinds of storage. Above 5 GiB
+        the service copies in parts: then reading the tags takes the right to
+        (``s3:GetObjectTagging``), and headers like Cache-Control stay behind.
+        """
         return self._native.copy(source, target)
 
     @overload

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from headrace.torch import (  # noqa: E402
     S3ReaderConstructor,
 )
 from headrace.torch import _loader as loader_module  # noqa: E402
+from headrace.torch._ahead import Announced  # noqa: E402
 from servers import EmbeddedServer, Proxy  # noqa: E402
 
 COUNT = 200
@@ -366,6 +368,58 @@ class Recording(Dataset[int]):
 
     def prefetch(self, indices: list[int]) -> None:
         self.calls.append(("ahead", list(indices)))
+
+
+class StuckBatch:
+    """A native batch whose fetch ends when told to."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.arrives = threading.Event()
+
+    def next(self) -> tuple[int, Any]:
+        self.asked.set()
+        assert self.arrives.wait(60)
+        return 0, "data"
+
+    def close(self) -> None:
+        assert self.arrives.is_set(), "closed while a thread waits for it"
+
+
+class TestAnnounced:
+    def test_a_wait_for_one_batch_holds_up_no_other(self) -> None:
+        announced, stuck, other = Announced(), StuckBatch(), StuckBatch()
+        announced.add(stuck, [7])  # type: ignore[arg-type]
+        claim = announced.claim(7)
+        assert claim is not None
+        with ThreadPoolExecutor(2) as pool:
+            waiting = pool.submit(announced.take, claim)
+            assert stuck.asked.wait(60)
+            try:
+                adding = pool.submit(announced.add, other, [8])  # type: ignore[arg-type]
+                assert adding.result(timeout=10)
+                other.arrives.set()
+                next_claim = announced.claim(8)
+                assert next_claim is not None
+                assert announced.take(next_claim) == "data"
+            finally:
+                stuck.arrives.set()
+            assert waiting.result() == "data"
+
+    def test_dropping_waits_for_whoever_waits(self) -> None:
+        stuck = StuckBatch()
+        batch = Announced().add(stuck, [0, 1])  # type: ignore[arg-type]
+        with ThreadPoolExecutor(2) as pool:
+            waiting = pool.submit(batch.result, 0)
+            assert stuck.asked.wait(60)
+            dropping = pool.submit(batch.drop)
+            try:
+                with pytest.raises(TimeoutError):
+                    dropping.result(timeout=0.1)
+            finally:
+                stuck.arrives.set()
+            dropping.result()
+            assert waiting.result() == "data"
 
 
 class TestLoader:

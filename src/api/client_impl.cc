@@ -114,6 +114,10 @@ std::unique_ptr<GetBatch> ClientImpl::GetMany(std::vector<GetItem> items,
       place = Status(StatusCode::kUnsupported,
                      fmt::format("{}: one batch reads from one kind of storage", item.uri));
     }
+    if (place.ok() && item.options.verify) {
+      place = Status(StatusCode::kUnsupported,
+                     fmt::format("{}: a batch does not verify; read it with Get", item.uri));
+    }
     if (!place.ok()) {
       batch.push_back({.uri = std::move(item.uri), .rejected = place.status(), .fetch = {}});
       continue;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "base/budget.h"
+#include "base/host_memory.h"
 #include "base/macros.h"
 #include "headrace/client.h"
 #include "s3/default_credentials.h"

@@ -1,11 +1,9 @@
 #include "base/budget.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <atomic>
 #include <fmt/format.h>
-#include <fstream>
 #include <string>
-#include <unistd.h>
 
 #include "base/wait.h"
 
@@ -106,8 +104,10 @@ void Lease::SetParked(bool parked) {
   if (held_ != nullptr) held_->SetParked(parked);
 }
 
-std::function<void()> Lease::Parker() const {
-  return [weak = std::weak_ptr<Held>(held_)] {
+std::function<void()> Lease::Parker(std::size_t calls) const {
+  return [weak = std::weak_ptr<Held>(held_),
+          left = std::make_shared<std::atomic<std::size_t>>(calls)] {
+    if (--*left != 0) return;
     if (const std::shared_ptr<Held> held = weak.lock()) held->SetParked(true);
   };
 }
@@ -161,36 +161,6 @@ std::size_t MemoryBudget::in_use(Share share) const {
 std::size_t MemoryBudget::peak(Share share) const {
   std::lock_guard lock(state_->mu);
   return state_->of(share).peak;
-}
-
-namespace {
-
-// The cgroup's limit in bytes (v2, then v1), or 0 where there is none.
-std::size_t CgroupMemoryLimit() {
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    std::size_t bytes = 0;
-    if (file >> bytes) return bytes;  // "max" does not parse
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::size_t DefaultMemoryLimit(int processes_on_host) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  std::size_t memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  if (const std::size_t limit = CgroupMemoryLimit(); limit != 0) memory = std::min(memory, limit);
-  const std::size_t host = std::min(memory / 8, 2048 * kMiB);
-  return std::max(host / static_cast<std::size_t>(std::max(processes_on_host, 1)), 64 * kMiB);
-}
-
-int LocalProcesses() {
-  const char* text = std::getenv("LOCAL_WORLD_SIZE");
-  const int n = text != nullptr ? std::atoi(text) : 1;
-  return std::max(n, 1);
 }
 
 }  // namespace headrace

@@ -54,8 +54,8 @@ class Lease {
 
   // Parked: nothing that goes on by itself will end this lease, only the thread that holds it.
   void SetParked(bool parked);
-  // Parks it, from any thread; does nothing once the lease has ended.
-  std::function<void()> Parker() const;
+  // Parks it at the `calls`-th call, from any thread; does nothing once the lease has ended.
+  std::function<void()> Parker(std::size_t calls = 1) const;
 
  private:
   friend class MemoryBudget;
@@ -90,11 +90,5 @@ class MemoryBudget {
  private:
   std::shared_ptr<Lease::State> state_;
 };
-
-// The default for one process, in bytes: an eighth of the machine's memory or the cgroup's limit,
-// at most 2 GiB, divided by `processes_on_host` (>= 1), and never below 64 MiB.
-std::size_t DefaultMemoryLimit(int processes_on_host);
-// LOCAL_WORLD_SIZE as torchrun sets it, else 1.
-int LocalProcesses();
 
 }  // namespace headrace

@@ -135,11 +135,6 @@ TEST(MemoryBudget, TheRuleIsFreeOfDeadlock) {
   EXPECT_LE(budget.peak(Share::kReads), 3U);
 }
 
-TEST(MemoryBudget, DefaultIsDividedButNeverBelow64MiB) {
-  EXPECT_GE(DefaultMemoryLimit(1), DefaultMemoryLimit(4));
-  EXPECT_EQ(DefaultMemoryLimit(1'000'000), std::size_t{64} << 20);
-}
-
 TEST(BufferPool, ReusesMemoryUpToItsLimit) {
   BufferPool pool(8 << 20);
   const std::byte* first = nullptr;

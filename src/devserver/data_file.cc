@@ -2,13 +2,13 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 
 namespace headrace::devserver {
@@ -17,9 +17,8 @@ namespace {
 constexpr std::uint64_t kFilesPerSubfolder = 4096;
 
 Status IoError(std::string_view what, const std::string& path) {
-  int error = errno;
-  StatusCode code = error == ENOSPC || error == EDQUOT ? StatusCode::kNoSpace : StatusCode::kIo;
-  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+  const int error = errno;
+  return ErrnoStatus(error, fmt::format("{} {}", what, path));
 }
 
 }  // namespace
@@ -36,15 +35,7 @@ DataFileWriter::~DataFileWriter() {
 
 Status DataFileWriter::Write(std::string_view data) {
   size_ += data.size();
-  while (!data.empty()) {
-    ssize_t n = write(fd_, data.data(), data.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return IoError("writing", "a data file of the server's store");
-    }
-    data.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return Status();
+  return WriteAll(fd_, std::as_bytes(std::span(data)), "writing a data file of the server's store");
 }
 
 std::shared_ptr<DataFile> DataFileWriter::Finish() {

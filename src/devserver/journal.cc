@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -10,27 +9,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 
 namespace headrace::devserver {
 namespace {
 
 Status IoError(std::string_view what, const std::string& path) {
-  int error = errno;
-  StatusCode code = error == ENOSPC || error == EDQUOT ? StatusCode::kNoSpace : StatusCode::kIo;
-  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+  const int error = errno;
+  return ErrnoStatus(error, fmt::format("{} {}", what, path));
 }
 
-Status WriteAll(int fd, std::string_view data, const std::string& path) {
-  while (!data.empty()) {
-    ssize_t n = write(fd, data.data(), data.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return IoError("writing", path);
-    }
-    data.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return Status();
+Status AppendText(int fd, std::string_view text, const std::string& path) {
+  return WriteAll(fd, std::as_bytes(std::span(text)), "writing " + path);
 }
 
 }  // namespace
@@ -68,7 +59,7 @@ Status Journal::Append(const nlohmann::json& record) {
   std::string line = record.dump();
   line += '\n';
   off_t end = lseek(fd_, 0, SEEK_END);
-  Status status = WriteAll(fd_, line, path_);
+  Status status = AppendText(fd_, line, path_);
   if (!status.ok()) {
     // A half record in the middle of the log would make the store unreadable.
     if (ftruncate(fd_, end) != 0)
@@ -91,11 +82,11 @@ Status Journal::Rewrite(
     pending += '\n';
     ++records;
     if (pending.size() < (std::size_t{1} << 20)) return Status();
-    Status written = WriteAll(fd, pending, temporary);
+    Status written = AppendText(fd, pending, temporary);
     pending.clear();
     return written;
   });
-  if (status.ok()) status = WriteAll(fd, pending, temporary);
+  if (status.ok()) status = AppendText(fd, pending, temporary);
   if (status.ok() && rename(temporary.c_str(), path_.c_str()) != 0) {
     status = IoError("renaming", temporary);
   }

@@ -1,7 +1,6 @@
 #include "object/fetch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -72,10 +71,7 @@ void Fetch::SendPieces(std::uint64_t from) {
   const std::uint64_t left = *length_ - from;
   const std::uint64_t count = (left + context_.options.part_size - 1) / context_.options.part_size;
   pieces_.reserve(pieces_.size() + count);
-  const auto arrived = [left = std::make_shared<std::atomic<std::uint64_t>>(count),
-                        park = lease_.Parker()] {
-    if (--*left == 0) park();  // what is whole waits for somebody to take it
-  };
+  const std::function<void()> arrived = lease_.Parker(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t begin = from + left * i / count;
     const std::uint64_t end = from + left * (i + 1) / count;

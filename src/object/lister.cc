@@ -6,6 +6,18 @@
 
 namespace headrace::object {
 
+Result<std::string> NextToken(const store::ListRequest& request, const s3::ListPage& page,
+                              std::set<std::string>& seen) {
+  const std::string& next = page.next_token;
+  if (!next.empty() && seen.insert(next).second) return next;
+  return Status(
+      StatusCode::kProtocol,
+      fmt::format(
+          "listing {}/{}: the server says there is more but {}; the listing would never end",
+          request.bucket, request.prefix,
+          next.empty() ? "names no next page" : "names a page given before"));
+}
+
 Lister::Lister(const Context* context, store::ListRequest request)
     : context_(*context), request_(std::move(request)), next_(context_.store->List(request_)) {}
 
@@ -14,23 +26,12 @@ Result<std::optional<s3::ListPage>> Lister::Next(const std::stop_token& stop) {
     ASSIGN_OR_RETURN(s3::ListPage page, next_.Wait(stop));
     ended_ = !page.truncated;
     if (page.truncated) {
-      std::string next = !page.next_token.empty() ? page.next_token : page.next_marker;
-      const bool by_marker = page.next_token.empty();
-      if (next.empty() || !tokens_.insert(next).second) {
+      Result<std::string> token = NextToken(request_, page, tokens_);
+      if (!token.ok()) {
         ended_ = true;
-        return Status(
-            StatusCode::kProtocol,
-            fmt::format("listing {}/{}: the server says there is more but {}; the listing would "
-                        "never end",
-                        request_.bucket, request_.prefix,
-                        next.empty() ? "names no next page" : "names a page given before"));
+        return token.status();
       }
-      if (by_marker) {
-        request_.token.clear();
-        request_.start_after = std::move(next);
-      } else {
-        request_.token = std::move(next);
-      }
+      request_.token = std::move(*token);
       next_ = context_.store->List(request_);
     }
     if (!page.objects.empty() || !page.common_prefixes.empty()) {

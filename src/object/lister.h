@@ -1,5 +1,5 @@
-// A listing, page by page, in bytewise order of keys, with the next page on its way while this one
-// is used.
+// A listing, page by page, in the store's order, with the next page on its way while this one is
+// used.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,16 @@
 
 namespace headrace::object {
 
+// Where the page after `page` of this listing begins. `seen`, of the pages before, takes it in.
+// kProtocol for a truncated page that names no next one, or one seen before.
+Result<std::string> NextToken(const store::ListRequest& request, const s3::ListPage& page,
+                              std::set<std::string>& seen);
+
 // One thread.
 class Lister {
  public:
   Lister(const Context* context, store::ListRequest request);
-  // nullopt at the end. kProtocol for a truncated page that names no next one, or one seen before.
+  // nullopt at the end. Errors: the service's, and NextToken's.
   Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
 
  private:

@@ -49,6 +49,9 @@ class CountingStore final : public store::Store {
     ++stats;
     return inner_->Stat(name);
   }
+  Pending<std::map<std::string, std::string>> TagsOf(const store::Name& name) override {
+    return inner_->TagsOf(name);
+  }
   Pending<s3::ListPage> List(const store::ListRequest& request) override {
     return inner_->List(request);
   }
@@ -483,6 +486,39 @@ TEST_F(ObjectTest, WriterPublishesAnySize) {
   }
 }
 
+TEST_F(ObjectTest, AStreamThatEndsByTheThresholdIsOnePut) {
+  for (const std::size_t size : {kPart + 1, 2 * kPart}) {
+    store_.puts = 0;
+    Writer writer(&context_, {"b", "o"}, {});
+    const std::string bytes = Pattern(size);
+    ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)), {}).ok());
+    ASSERT_TRUE(writer.Close({}).ok());
+    EXPECT_EQ(store_.puts, 1);
+    EXPECT_EQ(Stored("o"), bytes);
+  }
+  EXPECT_THAT(store_.part_sizes, testing::IsEmpty());
+}
+
+TEST_F(ObjectTest, PartsOfAStreamAreNeverShortBeforeTheLast) {
+  context_.options.multipart_threshold = 2 * kPart + 100;
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(4 * kPart);
+  ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)), {}).ok());
+  ASSERT_TRUE(writer.Close({}).ok());
+  EXPECT_THAT(store_.part_sizes, testing::ElementsAre(kPart, kPart + 100, kPart, kPart - 100));
+  EXPECT_EQ(Stored("o"), bytes);
+}
+
+TEST_F(ObjectTest, AStreamIsSentInPartsWhereThereIsNoMemoryToKeepItBack) {
+  const Lease others = *budget_.TryAcquire(Share::kUploads, budget_.limit(Share::kUploads) - kPart);
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(2 * kPart);
+  ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)), {}).ok());
+  ASSERT_TRUE(writer.Close({}).ok());
+  EXPECT_THAT(store_.part_sizes, testing::ElementsAre(kPart, kPart));
+  EXPECT_EQ(Stored("o"), bytes);
+}
+
 TEST_F(ObjectTest, AnUnclosedWriterPublishesNothing) {
   Put("o", "old");
   for (const std::size_t size : {10UL, 9 * kPart}) {
@@ -599,12 +635,30 @@ TEST_F(ObjectTest, ADownloadTakesTheMemoryOfWhatItWasTold) {
 
 TEST_F(ObjectTest, LargeCopiesGoInParts) {
   const std::string bytes = Pattern(5 * kPart);
-  ASSERT_TRUE(
-      store_.Put({"b", "o"}, Buffer::FromString(bytes), {.content_type = "text/x"}).Wait().ok());
+  Put("o", bytes);
   context_.options.copy_threshold = kPart;
   ASSERT_TRUE(CopyWithin(context_, {"b", "o"}, {"b", "copy"}, {}, {}).ok());
   EXPECT_EQ(Stored("copy"), bytes);
-  EXPECT_EQ(store_.Stat({"b", "copy"}).Wait()->content_type, "text/x");
+}
+
+TEST_F(ObjectTest, WhatACopyIsNotGivenIsTheSources) {
+  using Map = std::map<std::string, std::string>;
+  const PutOptions all = {.content_type = "text/x", .metadata = {{"m", "1"}}, .tags = {{"t", "1"}}};
+  ASSERT_TRUE(store_.Put({"b", "o"}, Buffer::FromString(Pattern(2 * kPart)), all).Wait().ok());
+  for (const std::size_t threshold : {kPart, 4 * kPart}) {
+    context_.options.copy_threshold = threshold;
+    auto copy = [&](const PutOptions& given) {
+      EXPECT_TRUE(CopyWithin(context_, {"b", "o"}, {"b", "copy"}, given, {}).ok());
+      const ObjectInfo info = *store_.Stat({"b", "copy"}).Wait();
+      return std::tuple(info.content_type, info.metadata, *store_.TagsOf({"b", "copy"}).Wait());
+    };
+    EXPECT_EQ(copy({}), std::tuple("text/x", Map{{"m", "1"}}, Map{{"t", "1"}}));
+    EXPECT_EQ(copy({.content_type = "text/y"}),
+              std::tuple("text/y", Map{{"m", "1"}}, Map{{"t", "1"}}));
+    EXPECT_EQ(copy({.metadata = {{"n", "2"}}}),
+              std::tuple("text/x", Map{{"n", "2"}}, Map{{"t", "1"}}));
+    EXPECT_EQ(copy({.tags = {{"u", "2"}}}), std::tuple("text/x", Map{{"m", "1"}}, Map{{"u", "2"}}));
+  }
 }
 
 TEST_F(ObjectTest, CopiesOfAnySizeMayBeToldToCreateOnly) {

@@ -1,7 +1,6 @@
 #include "object/parallel_lister.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include "base/macros.h"
@@ -192,7 +191,10 @@ Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
   const std::string first = keep > 0 ? std::string(page.objects.front().key) : "";
   if (keep > 0) segment->last = page.objects[keep - 1].key;
   if (!segment->done) {
-    RETURN_IF_ERROR(Continue(*segment, page, keep > 0));
+    // Only pages without keys can go round: any other moves on, or shows that keys are out of
+    // order.
+    if (keep > 0) segment->tokens = {segment->token};
+    ASSIGN_OR_RETURN(segment->token, NextToken(request_, page, segment->tokens));
     if (keep > 0) Guess(segment, first, Discover(page, segment->last));
   }
   page.objects.resize(keep);
@@ -200,23 +202,6 @@ Status ParallelLister::OnPage(Place segment, s3::ListPage page) {
     segment->pages.push_back(std::move(page));
     ++buffered_;
   }
-  return {};
-}
-
-Status ParallelLister::Continue(Segment& segment, const s3::ListPage& page, bool keys) {
-  const bool by_marker = page.next_token.empty();
-  const std::string& next = by_marker ? page.next_marker : page.next_token;
-  if (keys) segment.tokens = {segment.token};
-  if (next.empty() || !segment.tokens.insert(next).second) {
-    return Status(
-        StatusCode::kProtocol,
-        fmt::format("listing {}/{}: the server says there is more but {}; the listing would never "
-                    "end",
-                    request_.bucket, request_.prefix,
-                    next.empty() ? "names no next page" : "names a page given before"));
-  }
-  segment.token = page.next_token;
-  if (by_marker) segment.lo = page.next_marker;
   return {};
 }
 

@@ -54,7 +54,7 @@ class ParallelLister {
   // `request` is not delimited.
   ParallelLister(const Context* context, store::ListRequest request);
 
-  // The next page in order of keys; nullopt at the end.
+  // The next page; nullopt at the end. In order of keys, but for what comes after a start anew.
   Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
 
   // Whether the service turned out not to order keys bytewise.
@@ -97,7 +97,6 @@ class ParallelLister {
   void SendWaiting();
   Status OnPage(Place segment, s3::ListPage page);
   // Makes the segment go on with the page that this one, with or without keys, names.
-  Status Continue(Segment& segment, const s3::ListPage& page, bool keys);
   bool Idle() const;
   std::size_t Discover(const s3::ListPage& page, std::string_view last);
   void Send(Discovery& discovery);

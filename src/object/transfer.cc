@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <deque>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 #include "object/complete.h"
 #include "object/reader.h"
@@ -24,11 +24,7 @@ constexpr std::size_t kDeleteBatch = 1000;
 
 Status FileError(const char* what, const std::string& path) {
   const int error = errno;
-  const StatusCode code = error == ENOENT                      ? StatusCode::kNotFound
-                          : error == EACCES || error == EPERM  ? StatusCode::kAccessDenied
-                          : error == ENOSPC || error == EDQUOT ? StatusCode::kNoSpace
-                                                               : StatusCode::kIo;
-  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+  return ErrnoStatus(error, fmt::format("{} {}", what, path));
 }
 
 class File {
@@ -44,17 +40,6 @@ class File {
  private:
   int fd_;
 };
-
-Status WriteAll(int fd, std::span<const std::byte> bytes, std::uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError("writing", "the local file");
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
-  }
-  return {};
-}
 
 Status Replaced(const store::Name& name) {
   return Status(StatusCode::kObjectChanged,
@@ -77,6 +62,42 @@ Result<ObjectInfo> StatListed(const Context& context, const store::Name& name,
   const bool both = !options.if_match.empty() && !info.etag.empty();
   if (both && info.etag != options.if_match) return Replaced(name);
   return info;
+}
+
+Result<std::string> CopyInParts(const Context& context, const store::Name& source,
+                                const ObjectInfo& info, const store::Name& target,
+                                const PutOptions& options, const std::stop_token& stop) {
+  store::Store& store = *context.store;
+  const store::Capabilities capabilities = store.capabilities();
+  ASSIGN_OR_RETURN(const store::Upload upload, store.CreateUpload(target, options).Wait(stop));
+  const auto max_parts = static_cast<std::uint64_t>(capabilities.max_parts);
+  const std::uint64_t size = info.size;
+  const std::uint64_t part_size =
+      std::max({std::uint64_t{context.options.part_size}, capabilities.min_part_size,
+                (size + max_parts - 1) / max_parts});
+  std::vector<Pending<store::Part>> pending;
+  for (std::uint64_t offset = 0; offset < size; offset += part_size) {
+    pending.push_back(store.CopyPart(upload, static_cast<int>(pending.size()) + 1, source,
+                                     {offset, std::min(part_size, size - offset)}, info.etag));
+  }
+  std::vector<store::Part> parts;
+  Status failed;
+  for (Pending<store::Part>& p : pending) {
+    Result<store::Part> part = p.Wait(stop);
+    if (!part.ok()) {
+      failed = part.status();
+      break;
+    }
+    parts.push_back(std::move(*part));
+  }
+  pending.clear();
+  if (failed.ok()) {
+    Result<std::string> etag = CompleteUpload(context, upload, parts, size, stop);
+    if (etag.ok()) return etag;
+    failed = etag.status();
+  }
+  (void)store.AbortUpload(upload).Wait({}, Deadline::After(std::chrono::seconds(10)));
+  return failed;
 }
 
 }  // namespace
@@ -208,7 +229,7 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
       }
       verifier->Extend(reply.data.span());
     }
-    RETURN_IF_ERROR(WriteAll(fd, reply.data.span(), offset - begin));
+    RETURN_IF_ERROR(WriteAllAt(fd, reply.data.span(), offset - begin, "writing the local file"));
     if (progress) progress(reply.received);
     parts.pop_front();
   }
@@ -220,45 +241,27 @@ Result<std::string> CopyWithin(const Context& context, const store::Name& source
                                const store::Name& target, const PutOptions& options,
                                const std::stop_token& stop) {
   store::Store& store = *context.store;
-  const store::Capabilities capabilities = store.capabilities();
   ASSIGN_OR_RETURN(const ObjectInfo info, store.Stat(source).Wait(stop));
-  const std::uint64_t size = info.size;
-  if (size <= std::min(context.options.copy_threshold, capabilities.max_put_size)) {
-    ASSIGN_OR_RETURN(store::WriteReply reply, store.Copy(source, target, options).Wait(stop));
+  const std::uint64_t at_once =
+      std::min(context.options.copy_threshold, store.capabilities().max_put_size);
+  const bool in_parts = info.size > at_once;
+  // Where one of the two is given, the service takes both from us; where it copies parts, all.
+  PutOptions kept = options;
+  if (in_parts || !options.content_type.empty() || !options.metadata.empty()) {
+    if (kept.content_type.empty()) kept.content_type = info.content_type;
+    if (kept.metadata.empty()) kept.metadata = info.metadata;
+  }
+  if (!in_parts) {
+    ASSIGN_OR_RETURN(store::WriteReply reply, store.Copy(source, target, kept).Wait(stop));
     return std::move(reply.etag);
   }
-  PutOptions kept = options;
-  if (kept.content_type.empty()) kept.content_type = info.content_type;
-  if (kept.metadata.empty()) kept.metadata = info.metadata;
+  if (kept.tags.empty()) {
+    Result<std::map<std::string, std::string>> tags = store.TagsOf(source).Wait(stop);
+    if (!tags.ok()) return tags.status().WithContext("copying the tags of " + source.key);
+    kept.tags = std::move(*tags);
+  }
   kept.checksum_algorithm = "none";  // the service computes its own
-  ASSIGN_OR_RETURN(const store::Upload upload, store.CreateUpload(target, kept).Wait(stop));
-  const auto max_parts = static_cast<std::uint64_t>(capabilities.max_parts);
-  const std::uint64_t part_size =
-      std::max({std::uint64_t{context.options.part_size}, capabilities.min_part_size,
-                (size + max_parts - 1) / max_parts});
-  std::vector<Pending<store::Part>> pending;
-  std::vector<store::Part> parts;
-  Status failed;
-  for (std::uint64_t offset = 0; offset < size; offset += part_size) {
-    pending.push_back(store.CopyPart(upload, static_cast<int>(pending.size()) + 1, source,
-                                     {offset, std::min(part_size, size - offset)}, info.etag));
-  }
-  for (Pending<store::Part>& p : pending) {
-    Result<store::Part> part = p.Wait(stop);
-    if (!part.ok()) {
-      failed = part.status();
-      break;
-    }
-    parts.push_back(std::move(*part));
-  }
-  pending.clear();
-  if (failed.ok()) {
-    Result<std::string> etag = CompleteUpload(context, upload, parts, size, stop);
-    if (etag.ok()) return etag;
-    failed = etag.status();
-  }
-  (void)store.AbortUpload(upload).Wait({}, Deadline::After(std::chrono::seconds(10)));
-  return failed;
+  return CopyInParts(context, source, info, target, kept, stop);
 }
 
 Result<std::string> CopyBetween(const Context& source_context, const store::Name& source,

@@ -39,10 +39,12 @@ std::size_t Writer::PartSize(int number) const {
                    capabilities_.max_part_size});
 }
 
-// Until the threshold is passed everything may yet be one PUT, so it stays in one buffer.
+std::size_t Writer::SinglePutLimit() const {
+  return std::max(context_.options.multipart_threshold, PartSize(1));
+}
+
 std::size_t Writer::FirstBufferSize() const {
-  const std::size_t threshold = std::max(context_.options.multipart_threshold, PartSize(1));
-  if (options_.expected_size && *options_.expected_size <= threshold) {
+  if (options_.expected_size && *options_.expected_size <= SinglePutLimit()) {
     return std::max<std::size_t>(*options_.expected_size, 1);
   }
   return PartSize(1);
@@ -89,8 +91,23 @@ Status Writer::EnsureBuffer(const std::stop_token& stop) {
   return {};
 }
 
+// Until the threshold is passed a stream may yet be one PUT, so it stays in one buffer, provided
+// that there is memory for a larger one.
+bool Writer::GrowFirstBuffer() {
+  const std::size_t size = std::min(2 * buffer_.size(), SinglePutLimit());
+  if (next_part_ > 1 || options_.expected_size || size <= buffer_.size()) return false;
+  std::optional<Lease> lease = context_.budget->TryAcquire(Share::kUploads, size);
+  if (!lease) return false;
+  Buffer larger = context_.buffers->Allocate(size);
+  std::memcpy(larger.mutable_data(), buffer_.data(), filled_);
+  buffer_ = std::move(larger);
+  lease_ = std::move(*lease);
+  return true;
+}
+
 Result<std::span<std::byte>> Writer::Room(const std::stop_token& stop) {
-  if (!buffer_.empty() && filled_ == buffer_.size()) RETURN_IF_ERROR(SendPart(stop));
+  const bool full = !buffer_.empty() && filled_ == buffer_.size();
+  if (full && !GrowFirstBuffer()) RETURN_IF_ERROR(SendBuffer(stop));
   RETURN_IF_ERROR(EnsureBuffer(stop));
   return std::span<std::byte>(buffer_.mutable_data() + filled_, buffer_.size() - filled_);
 }
@@ -113,7 +130,8 @@ Status Writer::Write(std::span<const std::byte> bytes, const std::stop_token& st
   return {};
 }
 
-Status Writer::SendPart(const std::stop_token& stop) {
+// One part as a rule; the first buffer may have grown to several.
+Status Writer::SendBuffer(const std::stop_token& stop) {
   if (!upload_) {
     Result<store::Upload> upload = context_.store->CreateUpload(name_, options_).Wait(stop);
     if (!upload.ok()) return Fail(upload.status());
@@ -124,12 +142,20 @@ Status Writer::SendPart(const std::stop_token& stop) {
     if (Status status = TakeOldestPart(stop); !status.ok()) return Fail(std::move(status));
   }
   lease_.SetParked(false);
-  under_way_.push_back(
-      {.pending = context_.store->UploadPart(*upload_, next_part_, buffer_.Slice(0, filled_)),
-       .lease = std::move(lease_),
-       .size = filled_});
-  under_way_.back().pending.OnReady(under_way_.back().lease.Parker());
-  ++next_part_;
+  const auto lease = std::make_shared<Lease>(std::move(lease_));
+  const std::size_t before = under_way_.size();
+  for (std::size_t at = 0; at < filled_; ++next_part_) {
+    // What is left over joins the last: more may follow, and then a short part is refused.
+    const std::size_t part = PartSize(next_part_);
+    const std::size_t size = filled_ - at < 2 * part ? filled_ - at : part;
+    under_way_.push_back(
+        {.pending = context_.store->UploadPart(*upload_, next_part_, buffer_.Slice(at, size)),
+         .lease = lease,
+         .size = size});
+    at += size;
+  }
+  const std::function<void()> park = lease->Parker(under_way_.size() - before);
+  for (std::size_t i = before; i < under_way_.size(); ++i) under_way_[i].pending.OnReady(park);
   buffer_ = {};
   filled_ = 0;
   return {};
@@ -167,7 +193,7 @@ Result<std::string> Writer::CloseSingle(const std::stop_token& stop) {
 }
 
 Result<std::string> Writer::CloseMultipart(const std::stop_token& stop) {
-  if (filled_ > 0) RETURN_IF_ERROR(SendPart(stop));
+  if (filled_ > 0) RETURN_IF_ERROR(SendBuffer(stop));
   while (!under_way_.empty()) RETURN_IF_ERROR(TakeOldestPart(stop));
   ASSIGN_OR_RETURN(std::string etag,
                    object::CompleteUpload(context_, *upload_, done_, written_, stop));

@@ -1,8 +1,9 @@
 // Writes one object as a stream: published by Close, and not at all otherwise.
 //
-// What fits one PUT goes as one PUT. Beyond that it is a multipart upload whose parts are sent
-// while the next is being filled, as many at once as the upload share of the budget holds. Part
-// sizes:
+// What ends at or below the multipart threshold goes as one PUT; where its length is not known
+// beforehand, as long as the memory is there to keep it back. Beyond that it is a multipart upload
+// whose parts are sent while the next is being filled, as many at once as the upload share of the
+// budget holds. Part sizes:
 //   length known:    part_size, or more when 10,000 parts of that would not reach
 //   length unknown:  part_size for the first 1,000 parts, then growing by part_size every 1,000
 //   parts,
@@ -46,15 +47,17 @@ class Writer {
  private:
   struct PartUnderWay {
     Pending<store::Part> pending;
-    Lease lease;
+    std::shared_ptr<Lease> lease;  // of the buffer, which may hold several parts
     std::uint64_t size = 0;
   };
 
   std::size_t PartSize(int number) const;
+  std::size_t SinglePutLimit() const;
   std::size_t FirstBufferSize() const;
   Status Fail(Status status);
   Status EnsureBuffer(const std::stop_token& stop);
-  Status SendPart(const std::stop_token& stop);
+  bool GrowFirstBuffer();
+  Status SendBuffer(const std::stop_token& stop);
   Status TakeOldestPart(const std::stop_token& stop);
   Result<std::string> CloseSingle(const std::stop_token& stop);
   Result<std::string> CloseMultipart(const std::stop_token& stop);
@@ -66,7 +69,7 @@ class Writer {
   Status failed_;  // the first error: the writer is dead from there on
   bool closed_ = false;
 
-  Buffer buffer_;  // of the part being filled
+  Buffer buffer_;  // being filled
   Lease lease_;
   std::size_t filled_ = 0;
   std::optional<store::Upload> upload_;

@@ -77,7 +77,17 @@ void ActiveRequest::Start(bool saturated, Done done) {
 
 void ActiveRequest::Cancel() { Finish(Status(StatusCode::kCancelled, "cancelled by the caller")); }
 
+// The idle timeout ended this attempt: the next goes elsewhere, where there is another address.
+void ActiveRequest::OnSilence(const Attempt& attempt, bool retried) {
+  if (retried) context_.metrics->retries[static_cast<std::size_t>(ErrorClass::kTransient)].Add();
+  if (!attempt.address.empty()) context_.resolver->ReportFailure(attempt.host, attempt.address);
+}
+
 void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
+  const bool goes_on = actions.finish == AttemptMachine::Outcome::kNone;
+  for (const int slot : actions.silent) {
+    OnSilence(attempts_[static_cast<std::size_t>(slot)], goes_on);
+  }
   for (const int slot : actions.abort) {
     Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
     if (attempt.transfer != 0) context_.loop->Abort(std::exchange(attempt.transfer, 0));

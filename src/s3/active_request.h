@@ -86,6 +86,7 @@ class ActiveRequest {
   };
 
   void Perform(const AttemptMachine::Actions& actions);
+  void OnSilence(const Attempt& attempt, bool retried);
   void Send(int slot);
   void SendWith(int slot, std::shared_ptr<const Credentials> credentials);
   void SendTo(int slot, const Route& route, const std::string& address);

@@ -117,6 +117,7 @@ AttemptMachine::Actions AttemptMachine::OnTimer(SteadyTime now) {
     if (!attempt.live || now < attempt.last_change + policy_.idle_timeout) continue;
     Actions after = OnFailure(i, ErrorClass::kTransient, Duration::zero(), false, now);
     actions.abort.push_back(i);
+    actions.silent.push_back(i);
     actions.abort.insert(actions.abort.end(), after.abort.begin(), after.abort.end());
     if (after.finish != Outcome::kNone) {
       actions.finish = Outcome::kTimedOut;

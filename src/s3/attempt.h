@@ -56,6 +56,7 @@ class AttemptMachine {
     std::optional<int> send;  // start an attempt in this slot
     bool send_is_hedge = false;
     std::vector<int> abort;
+    std::vector<int> silent;  // of `abort`: those that the idle timeout ended
     Outcome finish = Outcome::kNone;
   };
 
@@ -79,7 +80,6 @@ class AttemptMachine {
   SteadyTime next_timer() const;
 
   int attempts() const { return attempts_; }  // sent so far, hedges included
-  int hedges() const { return hedges_; }
   bool hedge_won() const { return hedge_won_; }
 
  private:

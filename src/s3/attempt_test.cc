@@ -86,7 +86,7 @@ TEST_F(AttemptTest, NoHedgeWhileTheServiceThrottles) {
   AttemptMachine machine = Make();
   machine.Start(now_);
   EXPECT_FALSE(FireTimer(machine).send.has_value());
-  EXPECT_EQ(machine.hedges(), 0);
+  EXPECT_EQ(machine.attempts(), 1);
 }
 
 TEST_F(AttemptTest, NotHedgedUnlessAsked) {
@@ -155,6 +155,7 @@ TEST_F(AttemptTest, SilenceForTheIdleTimeoutEndsAnAttemptNotTheOperation) {
   EXPECT_GE(now_ - start, seconds(20));
   EXPECT_LE(now_ - start, seconds(25));
   EXPECT_THAT(actions.abort, ElementsAre(0));
+  EXPECT_THAT(actions.silent, ElementsAre(0));
   EXPECT_EQ(actions.finish, Outcome::kNone);
   EXPECT_EQ(FireTimer(machine).send, 0);
 }

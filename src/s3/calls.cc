@@ -237,6 +237,24 @@ S3Request CopyPart(std::string_view source_bucket, std::string_view source_key,
   return request;
 }
 
+S3Request GetTags(std::string bucket, std::string key) {
+  return Make(Operation::kGetTags, std::move(bucket), std::move(key), {{"tagging", ""}});
+}
+
+Result<std::map<std::string, std::string>> ReadTags(std::string_view body) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size(),
+                            pugi::parse_default | pugi::parse_ws_pcdata_single) ||
+      document.child("Tagging").empty()) {
+    return Status(StatusCode::kProtocol, "the server's list of tags is not one");
+  }
+  std::map<std::string, std::string> tags;
+  for (const pugi::xml_node tag : document.child("Tagging").child("TagSet").children("Tag")) {
+    tags.emplace(tag.child_value("Key"), tag.child_value("Value"));
+  }
+  return tags;
+}
+
 S3Request CreateBucket(std::string bucket, std::string_view region) {
   S3Request request = Make(Operation::kCreateBucket, std::move(bucket), "");
   request.body = Buffer::FromString(BuildCreateBucket(region));

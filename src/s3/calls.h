@@ -1,6 +1,7 @@
 // Each S3 call as a request to build and an answer to read: pure functions around the engine.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ Result<S3Request> CopyObject(std::string_view source_bucket, std::string_view so
 S3Request CopyPart(std::string_view source_bucket, std::string_view source_key,
                    S3Request::Range range, std::string_view source_etag, std::string bucket,
                    std::string key, std::string_view upload_id, int number);
+
+S3Request GetTags(std::string bucket, std::string key);
+Result<std::map<std::string, std::string>> ReadTags(std::string_view body);
 
 S3Request CreateBucket(std::string bucket, std::string_view region);
 S3Request DeleteBucket(std::string bucket);

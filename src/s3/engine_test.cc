@@ -4,6 +4,9 @@
 #include <condition_variable>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace headrace::s3 {
 namespace {
@@ -73,6 +76,79 @@ TEST_F(EngineTest, RefusesAHeaderThatWouldBecomeTwo) {
       EXPECT_EQ(status.message(), "header " + name + " holds a line break or a NUL");
     }
   }
+}
+
+// Takes connections on every address of this machine and never says a word.
+class SilentServer {
+ public:
+  SilentServer() {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    socklen_t size = sizeof any;
+    auto* address = reinterpret_cast<sockaddr*>(&any);
+    if (bind(fd_, address, size) != 0 || listen(fd_, 16) != 0) ADD_FAILURE();
+    if (getsockname(fd_, address, &size) != 0) ADD_FAILURE();
+    port_ = ntohs(any.sin_port);
+  }
+  ~SilentServer() { close(fd_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+  int port() const { return port_; }
+
+ private:
+  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int port_ = 0;
+};
+
+// One request to a server that answers under two addresses, and on neither.
+class SilenceTest : public testing::Test {
+ protected:
+  Status Ask(int attempts) {
+    wire_.policy.retry.max_attempts = attempts;
+    wire_.policy.idle_timeout = std::chrono::milliseconds(40);
+    Dispatcher dispatcher({.resolver = &resolver_,
+                           .credentials = nullptr,
+                           .endpoints = &endpoints_,
+                           .buffers = &buffers_,
+                           .clock = &clock_,
+                           .metrics = &metrics_,
+                           .retry_budget = &retry_budget_,
+                           .wire = &wire_,
+                           .transport = {}},
+                          {.fixed = 1}, 1);
+    return dispatcher.Submit({.bucket = "b", .key = "k"}).Wait().status();
+  }
+  std::string Pick() {
+    std::string picked;
+    resolver_.Pick("silent.test", [&picked](Result<std::string> address) { picked = *address; });
+    return picked;
+  }
+  std::uint64_t retries() {
+    return metrics_.retries[static_cast<std::size_t>(ErrorClass::kTransient)].value();
+  }
+
+  RealClock clock_;
+  BufferPool buffers_{1 << 20};
+  EngineMetrics metrics_;
+  RetryBudget retry_budget_;
+  WireOptions wire_;
+  SilentServer server_;
+  net::Resolver resolver_{&clock_, [](const std::string&) -> Result<std::vector<std::string>> {
+                            return std::vector<std::string>{"127.0.0.1", "127.0.0.2"};
+                          }};
+  BucketEndpoints endpoints_{
+      *Endpoint::FromUrl("http://silent.test:" + std::to_string(server_.port()), "us-east-1")};
+};
+
+TEST_F(SilenceTest, TheAddressIsAvoided) {
+  EXPECT_EQ(Ask(1).code(), StatusCode::kTimeout);
+  EXPECT_EQ(Pick(), "127.0.0.2");
+  EXPECT_EQ(Pick(), "127.0.0.2");
+}
+
+TEST_F(SilenceTest, TheNextAttemptCountsAsARetry) {
+  EXPECT_EQ(Ask(2).code(), StatusCode::kTimeout);
+  EXPECT_EQ(retries(), 1u);
 }
 
 }  // namespace

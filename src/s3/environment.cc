@@ -2,22 +2,17 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "s3/subprocess.h"
 
 namespace headrace::s3 {
 namespace {
 
 constexpr std::size_t kMaxFile = 4 << 20;  // configuration and token files are a few KB
-
-StatusCode CodeOfErrno(int error) {
-  if (error == ENOENT || error == ENOTDIR) return StatusCode::kNotFound;
-  return error == EACCES || error == EPERM ? StatusCode::kAccessDenied : StatusCode::kIo;
-}
 
 Result<std::string> ReadFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -32,10 +27,7 @@ Result<std::string> ReadFile(const std::string& path) {
   }
   const int error = errno;
   if (fd >= 0) ::close(fd);
-  if (n < 0) {
-    return Status(CodeOfErrno(error),
-                  fmt::format("cannot read {}: {}", path, std::strerror(error)));
-  }
+  if (n < 0) return ErrnoStatus(error, "cannot read " + path);
   if (text.size() > kMaxFile) {
     return Status(StatusCode::kIo, fmt::format("{} is larger than {} bytes", path, kMaxFile));
   }

@@ -100,18 +100,4 @@ ErrorClass Classify(const ServerAnswer& answer, const RequestFacts& facts) {
   }
 }
 
-ErrorClass ClassifyTransport(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kOk:
-      return ErrorClass::kNone;
-    case StatusCode::kUnreachable:
-    case StatusCode::kTimeout:
-    case StatusCode::kProtocol:
-    case StatusCode::kChecksumMismatch:
-      return ErrorClass::kTransient;
-    default:
-      return ErrorClass::kFatal;
-  }
-}
-
 }  // namespace headrace::s3

@@ -54,10 +54,6 @@ struct RequestFacts {
 // the code. For answers without a body, what HEAD leaves out is guessed from headers and facts.
 ErrorClass Classify(const ServerAnswer& answer, const RequestFacts& facts);
 
-// The class of an attempt that ended without an answer: name lookup, connection, TLS, a body cut
-// short. kFatal for kCancelled and for errors that are the caller's.
-ErrorClass ClassifyTransport(const Status& status);
-
 // The error the user gets when `answer` is final, with the cure where one is known.
 // REQUIRES: Classify(answer, facts) != kNone.
 Status ToStatus(const ServerAnswer& answer, const RequestFacts& facts);

@@ -93,14 +93,6 @@ TEST(ErrorClass, AMalformedAuthorizationThatNamesTheRegionIsARedirect) {
   EXPECT_EQ(Classify(answer, kRead), ErrorClass::kRedirect);
 }
 
-TEST(ErrorClass, TransportFailuresAreTransientUnlessTheCallerCausedThem) {
-  EXPECT_EQ(ClassifyTransport(Status()), ErrorClass::kNone);
-  EXPECT_EQ(ClassifyTransport(Status(StatusCode::kUnreachable, "")), ErrorClass::kTransient);
-  EXPECT_EQ(ClassifyTransport(Status(StatusCode::kTimeout, "")), ErrorClass::kTransient);
-  EXPECT_EQ(ClassifyTransport(Status(StatusCode::kCancelled, "")), ErrorClass::kFatal);
-  EXPECT_EQ(ClassifyTransport(Status(StatusCode::kInvalidArgument, "")), ErrorClass::kFatal);
-}
-
 struct StatusRow {
   int status;
   const char* code;

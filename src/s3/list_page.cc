@@ -84,14 +84,6 @@ class PageReader {
   ListPage* page_;
 };
 
-// The name after which a V1 server goes on when it does not say.
-std::string_view LastName(const ListPage& page) {
-  std::string_view last;
-  if (!page.objects.empty()) last = page.objects.back().key;
-  if (!page.common_prefixes.empty()) last = std::max(last, page.common_prefixes.back());
-  return last;
-}
-
 }  // namespace
 
 Result<ListPage> ParseListPage(std::string_view body) {
@@ -116,11 +108,8 @@ Result<ListPage> ParseListPage(std::string_view body) {
       page.truncated = truncated == "true";
     } else if (name == "NextContinuationToken") {
       page.next_token = reader.View(child);  // opaque: never decoded
-    } else if (name == "NextMarker") {
-      page.next_marker = reader.Name(child);
     }
   }
-  if (page.truncated && page.next_marker.empty()) page.next_marker = LastName(page);
   return page;
 }
 

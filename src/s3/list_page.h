@@ -1,4 +1,4 @@
-// One page of a bucket listing, ListObjectsV2 or the older ListObjects.
+// One page of a bucket listing (ListObjectsV2).
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,9 @@ struct ListPage {
   std::vector<ListedObject> objects;              // in the server's order
   std::vector<std::string_view> common_prefixes;  // decoded
   bool truncated = false;                         // there are more pages
-  // How to ask for the next one: the V2 token; and for V1 servers the marker (NextMarker, or the
-  // last name of the page). A truncated page with both empty, or with a token seen before, would
+  // How to ask for the next one. A truncated page without a token, or with one seen before, would
   // loop: the caller must refuse it.
   std::string next_token;
-  std::string next_marker;
 
   std::unique_ptr<char[]> text;
   std::deque<std::string> pieced_together;  // names that did not stand in one piece

@@ -75,20 +75,6 @@ TEST(ListPage, SurvivesBeingMoved) {
   EXPECT_EQ(moved.objects[0].key, "k1");
 }
 
-TEST(ListPage, OldServersGoOnAfterTheLastName) {
-  const std::string body = Page(
-      "<IsTruncated>true</IsTruncated><Marker></Marker>"
-      "<Contents><Key>a</Key><Size>1</Size></Contents><Contents><Key>b</Key><Size>1</Size></"
-      "Contents>"
-      "<CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes>");
-  EXPECT_EQ(ParseListPage(body)->next_marker, "c/");
-  EXPECT_EQ(
-      ParseListPage(Page("<IsTruncated>true</IsTruncated><NextMarker>m</NextMarker>"))->next_marker,
-      "m");
-  EXPECT_EQ(ParseListPage(Page("<Contents><Key>a</Key><Size>1</Size></Contents>"))->next_marker,
-            "");
-}
-
 TEST(ListPage, AnEmptyTruncatedPageKeepsItsToken) {
   Result<ListPage> page = ParseListPage(
       Page("<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"));
@@ -101,7 +87,7 @@ TEST(ListPage, AnEmptyTruncatedPageKeepsItsToken) {
 TEST(ListPage, ATruncatedPageWithoutTokenIsVisible) {
   Result<ListPage> page = ParseListPage(Page("<IsTruncated>true</IsTruncated>"));
   ASSERT_TRUE(page.ok());
-  EXPECT_TRUE(page->truncated && page->next_token.empty() && page->next_marker.empty());
+  EXPECT_TRUE(page->truncated && page->next_token.empty());
 }
 
 TEST(ListPage, SaysWhatIsWrong) {

@@ -21,6 +21,7 @@ const OperationFacts& FactsOf(Operation operation) {
       {"create_bucket", "PUT", "create"},
       {"delete_bucket", "DELETE", "delete"},
       {"list_buckets", "GET", "list buckets of"},
+      {"get_tags", "GET", "read the tags of"},
   }};
   return kFacts[static_cast<std::size_t>(operation)];
 }

@@ -33,8 +33,9 @@ enum class Operation : std::uint8_t {
   kCreateBucket,
   kDeleteBucket,
   kListBuckets,
+  kGetTags,
 };
-inline constexpr std::size_t kOperationCount = 15;
+inline constexpr std::size_t kOperationCount = 16;
 
 struct OperationFacts {
   std::string_view name;    // metrics' label: "get", "create_upload"

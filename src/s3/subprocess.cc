@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/macros.h"
+
 extern char** environ;
 
 namespace headrace::s3 {
@@ -48,16 +50,22 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The wait status; 0 where the host program reaps all children itself (SIGCHLD ignored).
-  int Wait() {
+  // The wait status once it ended, nullopt before; 0 where the host program reaps all children
+  // itself (SIGCHLD ignored).
+  std::optional<int> Ended() {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+    const pid_t got = ::waitpid(pid_, &status, WNOHANG);
+    if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
     pid_ = -1;
     return status;
   }
 
  private:
+  void Wait() {
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
   pid_t pid_;
 };
 
@@ -99,6 +107,49 @@ int MillisUntil(Deadline deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
 }
 
+Status Stopped() { return Status(StatusCode::kCancelled, "stopped by the caller"); }
+
+Status TookTooLong(const std::string& program) {
+  return Status(StatusCode::kTimeout, fmt::format("'{}' took too long", program));
+}
+
+// What the program prints, until it closes its output. `wake` is readable after a stop.
+Result<std::string> ReadOutput(int output, int wake, const std::string& program,
+                               const std::stop_token& stop, Deadline deadline) {
+  std::string text;
+  for (;;) {
+    pollfd fds[2] = {{output, POLLIN, 0}, {wake, POLLIN, 0}};
+    ::poll(fds, 2, MillisUntil(deadline));
+    if (stop.stop_requested()) return Stopped();
+    if (fds[0].revents != 0) {
+      char piece[4096];
+      const ssize_t n = ::read(output, piece, sizeof piece);
+      if (n == 0) return text;
+      if (n > 0) text.append(piece, static_cast<std::size_t>(n));
+      if (n < 0 && errno != EINTR && errno != EAGAIN) return text;
+      if (text.size() > kMaxOutput) {
+        return Status(StatusCode::kIo,
+                      fmt::format("'{}' printed more than {} bytes", program, kMaxOutput));
+      }
+      continue;
+    }
+    if (deadline.passed()) return TookTooLong(program);
+  }
+}
+
+// Its wait status. A program ends right after it closed its output, as a rule; one that lives on is
+// looked at every 50 ms.
+Result<int> WaitUntilEnded(Child& child, int wake, const std::string& program,
+                           const std::stop_token& stop, Deadline deadline) {
+  for (int pause = 1;; pause = std::min(2 * pause, 50)) {
+    if (const std::optional<int> status = child.Ended()) return *status;
+    if (stop.stop_requested()) return Stopped();
+    if (deadline.passed()) return TookTooLong(program);
+    pollfd woken{wake, POLLIN, 0};
+    ::poll(&woken, 1, std::min(pause, MillisUntil(deadline)));
+  }
+}
+
 }  // namespace
 
 Result<std::string> RunProgram(const std::vector<std::string>& argv, std::stop_token stop,
@@ -120,28 +171,8 @@ Result<std::string> RunProgram(const std::vector<std::string>& argv, std::stop_t
   Child child(*pid);
   write_end.Close();
 
-  std::string text;
-  for (;;) {
-    pollfd fds[2] = {{output.get(), POLLIN, 0}, {wake.get(), POLLIN, 0}};
-    ::poll(fds, 2, MillisUntil(deadline));
-    if (stop.stop_requested()) return Status(StatusCode::kCancelled, "stopped by the caller");
-    if (fds[0].revents != 0) {
-      char piece[4096];
-      const ssize_t n = ::read(output.get(), piece, sizeof piece);
-      if (n == 0) break;
-      if (n > 0) text.append(piece, static_cast<std::size_t>(n));
-      if (n < 0 && errno != EINTR && errno != EAGAIN) break;
-      if (text.size() > kMaxOutput) {
-        return Status(StatusCode::kIo,
-                      fmt::format("'{}' printed more than {} bytes", argv[0], kMaxOutput));
-      }
-      continue;
-    }
-    if (deadline.passed()) {
-      return Status(StatusCode::kTimeout, fmt::format("'{}' took too long", argv[0]));
-    }
-  }
-  const int status = child.Wait();
+  ASSIGN_OR_RETURN(std::string text, ReadOutput(output.get(), wake.get(), argv[0], stop, deadline));
+  ASSIGN_OR_RETURN(const int status, WaitUntilEnded(child, wake.get(), argv[0], stop, deadline));
   if (WIFSIGNALED(status)) {
     return Status(StatusCode::kIo,
                   fmt::format("'{}' was killed by signal {}", argv[0], WTERMSIG(status)));

@@ -38,6 +38,18 @@ TEST(RunProgram, EndsAtTheDeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
+TEST(RunProgram, EndsAtTheDeadlineAlsoWhenTheOutputIsClosed) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto run = [](std::stop_token stop, Deadline deadline) {
+    return RunProgram({"sh", "-c", "exec >&-; exec sleep 100"}, stop, deadline).status().code();
+  };
+  EXPECT_EQ(run({}, Deadline::After(std::chrono::milliseconds(20))), StatusCode::kTimeout);
+  std::stop_source stop;
+  std::jthread stopper([&stop] { stop.request_stop(); });
+  EXPECT_EQ(run(stop.get_token(), {}), StatusCode::kCancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+}
+
 TEST(RunProgram, EndsWhenStopped) {
   std::stop_source stop;
   std::jthread stopper([&stop] { stop.request_stop(); });

@@ -153,10 +153,4 @@ std::size_t DecodeListedInPlace(char* text, std::size_t size) {
   return end;
 }
 
-std::string DecodeListed(std::string_view text) {
-  std::string out(text);
-  out.resize(DecodeListedInPlace(out.data(), out.size()));
-  return out;
-}
-
 }  // namespace headrace::s3

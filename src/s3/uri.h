@@ -39,6 +39,5 @@ std::string EncodeQuery(std::string_view bytes);
 // length. '+' means a space (SeaweedFS writes that, others %20; a real plus is %2B everywhere).
 // A '%' without two hex digits after it stands for itself: some servers forget to encode it.
 std::size_t DecodeListedInPlace(char* text, std::size_t size);
-std::string DecodeListed(std::string_view text);
 
 }  // namespace headrace::s3

@@ -7,6 +7,12 @@ namespace {
 
 using std::string_literals::operator""s;
 
+std::string DecodeListed(std::string_view text) {
+  std::string out(text);
+  out.resize(DecodeListedInPlace(out.data(), out.size()));
+  return out;
+}
+
 TEST(Uri, IsBucketPlusLiteralKey) {
   EXPECT_EQ(*ParseUri("s3://b/k"), (ObjectUri{"b", "k"}));
   EXPECT_EQ(*ParseUri("s3://b/m.pt?versionId=1"), (ObjectUri{"b", "m.pt?versionId=1"}));

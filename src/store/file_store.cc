@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 
 namespace headrace::store {
@@ -25,32 +25,7 @@ Pending<T> Now(Result<T> result) {
 }
 
 Status FileError(int error, std::string_view what, const std::string& path) {
-  StatusCode code = StatusCode::kIo;
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      code = StatusCode::kNotFound;
-      break;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      code = StatusCode::kAccessDenied;
-      break;
-    case ENOSPC:
-    case EDQUOT:
-      code = StatusCode::kNoSpace;
-      break;
-    case EEXIST:
-      code = StatusCode::kAlreadyExists;
-      break;
-    case EISDIR:
-    case ENAMETOOLONG:
-      code = StatusCode::kInvalidArgument;
-      break;
-    default:
-      break;
-  }
-  return Status(code, fmt::format("{} {}: {}", what, path, std::strerror(error)));
+  return ErrnoStatus(error, fmt::format("{} {}", what, path));
 }
 
 class Descriptor {
@@ -101,16 +76,6 @@ Result<std::string> PathOf(const Name& name) {
   return name.bucket + "/" + name.key;
 }
 
-Status WriteAll(int fd, std::span<const std::byte> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError(errno, "writing", path);
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 // Whether the kernel, or one of the two file systems, only copies through the process.
 bool CannotCopyInKernel(int error) {
   return error == EXDEV || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
@@ -131,7 +96,7 @@ Status CopyRest(int from, int to, const std::string& path) {
     if (n == 0) return {};
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return FileError(errno, "reading a part of", path);
-    RETURN_IF_ERROR(WriteAll(to, {buffer.data(), static_cast<std::size_t>(n)}, path));
+    RETURN_IF_ERROR(WriteAll(to, {buffer.data(), static_cast<std::size_t>(n)}, "writing " + path));
   }
 }
 
@@ -301,7 +266,7 @@ class FileStore final : public Store {
   static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
     Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file.get() < 0) return FileError(errno, "creating", path);
-    Status status = WriteAll(file.get(), bytes, path);
+    Status status = WriteAll(file.get(), bytes, "writing " + path);
     if (!status.ok()) unlink(path.c_str());
     return status;
   }

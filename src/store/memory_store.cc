@@ -76,6 +76,13 @@ class MemoryStore final : public Store {
                                       .metadata = object.options.metadata});
   }
 
+  Pending<std::map<std::string, std::string>> TagsOf(const Name& name) override {
+    std::lock_guard lock(mu_);
+    Result<Stored*> found = Find(name);
+    if (!found.ok()) return Now<std::map<std::string, std::string>>(found.status());
+    return Now<std::map<std::string, std::string>>((*found)->options.tags);
+  }
+
   Pending<s3::ListPage> List(const ListRequest& request) override {
     std::lock_guard lock(mu_);
     const auto bucket = buckets_.find(request.bucket);
@@ -194,9 +201,12 @@ class MemoryStore final : public Store {
     Result<Stored*> found = Find(source);
     if (!found.ok()) return Now<WriteReply>(found.status());
     const Stored object = **found;
-    const bool replace = !options.metadata.empty() || !options.content_type.empty();
-    PutOptions kept = replace ? options : object.options;
-    kept.if_none_match = options.if_none_match;
+    PutOptions kept = options;
+    if (options.metadata.empty() && options.content_type.empty()) {
+      kept.metadata = object.options.metadata;
+      kept.content_type = object.options.content_type;
+    }
+    if (options.tags.empty()) kept.tags = object.options.tags;
     return Now<WriteReply>(Publish(target, object.data, kept));
   }
 

@@ -96,6 +96,19 @@ Pending<StoredChecksum> S3Store::ChecksumOf(const Name& name) {
       });
 }
 
+Pending<std::map<std::string, std::string>> S3Store::TagsOf(const Name& name) {
+  using Tags = std::map<std::string, std::string>;
+  return Map<Tags>(engine_.Submit(s3::GetTags(name.bucket, name.key)),
+                   [](Result<S3Reply> r) -> Result<Tags> {
+                     // A service that knows no tags has none.
+                     const bool none = r.status().code() == StatusCode::kUnsupported ||
+                                       r.status().info().s3_code == "NoSuchTagSet";
+                     if (none) return Tags();
+                     RETURN_IF_ERROR(r.status());
+                     return s3::ReadTags(r->body.view());
+                   });
+}
+
 Pending<s3::ListPage> S3Store::List(const ListRequest& request) {
   return Map<s3::ListPage>(
       engine_.Submit(s3::ListObjects({.bucket = request.bucket,

@@ -16,6 +16,7 @@ class S3Store final : public Store {
   Pending<ReadReply> Read(ReadRequest request) override;
   Pending<ObjectInfo> Stat(const Name& name) override;
   Pending<StoredChecksum> ChecksumOf(const Name& name) override;
+  Pending<std::map<std::string, std::string>> TagsOf(const Name& name) override;
   Pending<s3::ListPage> List(const ListRequest& request) override;
   Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) override;
   Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override;

@@ -121,6 +121,9 @@ class Store {
   virtual Pending<StoredChecksum> ChecksumOf(const Name& /*name*/) {
     return Pending<StoredChecksum>::Ready(StoredChecksum{});
   }
+  virtual Pending<std::map<std::string, std::string>> TagsOf(const Name& /*name*/) {
+    return Pending<std::map<std::string, std::string>>::Ready(std::map<std::string, std::string>());
+  }
   virtual Pending<s3::ListPage> List(const ListRequest& request) = 0;
 
   virtual Pending<WriteReply> Put(const Name& name, Buffer data, const PutOptions& options) = 0;
@@ -134,7 +137,8 @@ class Store {
   // Up to 1,000 keys of one bucket, one Status each, in order.
   virtual Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
                                                   const std::vector<std::string>& keys) = 0;
-  // Within this store. `size` of the source; metadata goes along.
+  // Within this store. Content type and metadata go along unless one of them is given, tags unless
+  // tags are given.
   virtual Pending<WriteReply> Copy(const Name& source, const Name& target,
                                    const PutOptions& options) = 0;
   // A part from a range of an object.

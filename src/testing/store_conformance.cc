@@ -97,7 +97,6 @@ std::vector<std::string> StoreConformance::ListAll(ListRequest request) {
     names.insert(names.end(), of_page.begin(), of_page.end());
     if (!page->truncated) break;
     request.token = page->next_token;
-    if (request.token.empty()) request.start_after = page->next_marker;
   }
   return names;
 }
@@ -355,6 +354,19 @@ TEST_P(StoreConformance, CopiesKeepBytesAndMetadata) {
   ASSERT_TRUE(info.ok()) << info.status().ToString();
   EXPECT_EQ(info->content_type, "image/jpeg");
   EXPECT_EQ(info->metadata["label"], "cat");
+}
+
+TEST_P(StoreConformance, TagsAreKeptAndTold) {
+  if (!store_->capabilities().metadata) return;
+  const std::map<std::string, std::string> tags = {{"project", "a b/c=d+e"}, {"stage", ""}};
+  ASSERT_TRUE(store_->Put({bucket_, "tagged"}, Buffer::FromString("x"), {.tags = tags})
+                  .Wait({}, Soon())
+                  .ok());
+  Put("plain", "x");
+  ASSERT_TRUE(store_->Copy({bucket_, "tagged"}, {bucket_, "copy"}, {}).Wait({}, Soon()).ok());
+  EXPECT_EQ(*store_->TagsOf({bucket_, "tagged"}).Wait({}, Soon()), tags);
+  EXPECT_EQ(store_->TagsOf({bucket_, "plain"}).Wait({}, Soon())->size(), 0U);
+  EXPECT_EQ(*store_->TagsOf({bucket_, "copy"}).Wait({}, Soon()), tags);
 }
 
 TEST_P(StoreConformance, PartsCanBeCopied) {

@@ -14,6 +14,16 @@
 #include "s3/uri.h"
 #include "s3/xml.h"
 
+namespace {
+
+std::string DecodeListed(std::string_view text) {
+  std::string out(text);
+  out.resize(headrace::s3::DecodeListedInPlace(out.data(), out.size()));
+  return out;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace headrace::s3;  // NOLINT: one function, all of that namespace
   const std::string_view text(reinterpret_cast<const char*>(data), size);

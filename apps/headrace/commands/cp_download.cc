@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <utility>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 #include "commands/cp_context.h"
 #include "support/streams.h"

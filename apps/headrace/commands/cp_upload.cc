@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <utility>
 
+#include "base/file_io.h"
 #include "commands/cp_context.h"
 #include "support/content_type.h"
 #include "support/local_tree.h"
-#include "support/target_folder.h"
 #include "support/text.h"
 
 namespace headrace::cli {

@@ -2,26 +2,14 @@
 
 #include <cerrno>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <system_error>
+#include <span>
 #include <unistd.h>
 #include <utility>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 
 namespace headrace::datagen {
-namespace {
-
-Status FromErrno(int error, const std::filesystem::path& path) {
-  StatusCode code = StatusCode::kIo;
-  if (error == ENOSPC || error == EDQUOT) code = StatusCode::kNoSpace;
-  if (error == EACCES || error == EPERM || error == EROFS) code = StatusCode::kAccessDenied;
-  return Status(
-      code, fmt::format("writing {}: {}", path.string(), std::generic_category().message(error)));
-}
-
-}  // namespace
-
 FileWriter::FileWriter(std::filesystem::path target)
     : target_(std::move(target)), partial_(target_.string() + ".part") {}
 
@@ -31,7 +19,9 @@ FileWriter::~FileWriter() {
   unlink(partial_.c_str());
 }
 
-Status FileWriter::Failed(int error) const { return FromErrno(error, target_); }
+Status FileWriter::Failed(int error) const {
+  return ErrnoStatus(error, "writing " + target_.string());
+}
 
 Status FileWriter::Open() {
   fd_ = open(partial_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
@@ -39,13 +29,7 @@ Status FileWriter::Open() {
 }
 
 Status FileWriter::Write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Failed(errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return Status();
+  return WriteAll(fd_, std::as_bytes(std::span(bytes)), "writing " + target_.string());
 }
 
 Status FileWriter::Publish() {
@@ -64,7 +48,7 @@ Status WriteFile(const std::filesystem::path& target, std::string_view bytes) {
 Status MakeFolders(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  return error ? FromErrno(error.value(), folder) : Status();
+  return error ? ErrnoStatus(error.value(), "making folder " + folder.string()) : Status();
 }
 
 }  // namespace headrace::datagen

@@ -16,7 +16,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter();
 
-  // Errors of all: kIo, kNoSpace, kAccessDenied, with the path.
+  // Errors of all: ErrnoStatus's, with the path.
   Status Open();
   Status Write(std::string_view bytes);
   Status Publish();

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/target_folder.h"
+#include "base/file_io.h"
 #include "support/text.h"
 
 namespace headrace::cli {

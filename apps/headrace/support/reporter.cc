@@ -1,9 +1,9 @@
 #include "support/reporter.h"
 
-#include <array>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "s3/checksum.h"
 #include "support/text.h"
 
 namespace headrace::cli {
@@ -20,21 +20,6 @@ bool IsUtf8(std::string_view text) {
   } catch (const nlohmann::json::type_error&) {
     return false;
   }
-}
-
-std::string Base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < n ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[(group >> (18 - 6 * k)) & 63] : '=';
-  }
-  return out;
 }
 
 nlohmann::json ResultLine(std::string_view source, std::string_view target, std::uint64_t bytes,
@@ -57,7 +42,8 @@ std::string Arrow(std::string_view source, std::string_view target) {
 
 void PutName(nlohmann::json& object, const char* field, std::string_view name) {
   object[field] = name;
-  if (!IsUtf8(name)) object[fmt::format("{}_base64", field)] = Base64(name);
+  if (!IsUtf8(name))
+    object[fmt::format("{}_base64", field)] = s3::Base64Encode(std::as_bytes(std::span(name)));
 }
 
 std::string Dump(const nlohmann::json& object) {

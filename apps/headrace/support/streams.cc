@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 #include "support/target_folder.h"
 

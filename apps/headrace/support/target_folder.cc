@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/file_io.h"
 #include "base/macros.h"
 #include "support/location.h"
 #include "support/text.h"
@@ -26,33 +26,6 @@ Status Refused(std::string_view relative, std::string_view why) {
 }
 
 }  // namespace
-
-Status ErrnoStatus(int error, std::string_view doing) {
-  StatusCode code = StatusCode::kIo;
-  switch (error) {
-    case ENOENT:
-      code = StatusCode::kNotFound;
-      break;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      code = StatusCode::kAccessDenied;
-      break;
-    case ENOSPC:
-    case EDQUOT:
-      code = StatusCode::kNoSpace;
-      break;
-    case EEXIST:
-    case EISDIR:
-    case ENOTDIR:
-    case ENOTEMPTY:
-      code = StatusCode::kAlreadyExists;
-      break;
-    default:
-      break;
-  }
-  return Status(code, fmt::format("{}: {}", doing, std::strerror(error)));
-}
 
 ScopedFd::ScopedFd(ScopedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
@@ -79,10 +52,11 @@ Status NewFile::Publish(std::chrono::system_clock::time_point modified) {
   }
   if (::renameat(folder_->get(), temporary_.c_str(), folder_->get(), name_.c_str()) != 0) {
     const int error = errno;
-    return ErrnoStatus(error,
-                       error == EISDIR || error == ENOTEMPTY
-                           ? fmt::format("a folder stands where '{}' should", Printable(name_))
-                           : fmt::format("naming '{}'", Printable(name_)));
+    if (error == EISDIR || error == ENOTEMPTY) {
+      return Status(StatusCode::kAlreadyExists,
+                    fmt::format("a folder stands where '{}' should", Printable(name_)));
+    }
+    return ErrnoStatus(error, fmt::format("naming '{}'", Printable(name_)));
   }
   folder_.reset();
   return {};
@@ -115,6 +89,10 @@ Result<std::unique_ptr<TargetFolder>> TargetFolder::Open(const std::string& path
     const int number = errno;
     if (error && number == ENOENT) {
       return ErrnoStatus(error.value(), fmt::format("making folder '{}'", path));
+    }
+    if (number == ENOTDIR) {
+      return Status(StatusCode::kAlreadyExists,
+                    fmt::format("a file stands where folder '{}' should", path));
     }
     return ErrnoStatus(number, fmt::format("opening folder '{}'", path));
   }

@@ -80,7 +80,4 @@ class TargetFolder {
 // kInvalidArgument, saying why, unless a file of this relative path can stand in a folder.
 Status CheckRelativePath(std::string_view relative);
 
-// What errno means, with what was being done: "writing out/x: No space left on device".
-Status ErrnoStatus(int error, std::string_view doing);
-
 }  // namespace headrace::cli

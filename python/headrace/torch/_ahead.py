@@ -13,9 +13,10 @@ MOST_UNCLAIMED = 32
 
 
 class AnnouncedBatch:
-    """The fetches of one announcement, on their way or here."""
+    """The fetches of one announcement, on their way or here. May be used from many threads."""
 
     def __init__(self, native: _native.Batch, count: int) -> None:
+        self._lock = threading.Lock()  # one thread at a time may wait for the native batch
         self._native = native
         self._results: dict[int, _native.Data | BaseException] = {}
         self.unclaimed = count
@@ -23,12 +24,13 @@ class AnnouncedBatch:
 
     def result(self, place: int) -> _native.Data:
         """Waits for the fetch at this place of the announcement; once for each."""
-        while place not in self._results:
-            item = self._native.next()
-            if item is None:
-                raise LookupError(f"place {place} of an announced batch was taken before")
-            self._results[item[0]] = item[1]
-        result = self._results.pop(place)
+        with self._lock:
+            while place not in self._results:
+                item = self._native.next()
+                if item is None:
+                    raise LookupError(f"place {place} of an announced batch was taken before")
+                self._results[item[0]] = item[1]
+            result = self._results.pop(place)
         if isinstance(result, BaseException):
             raise result
         return result
@@ -36,8 +38,9 @@ class AnnouncedBatch:
     def drop(self) -> None:
         """Cancels what is left."""
         self.dropped = True
-        self._results.clear()
-        self._native.close()
+        with self._lock:
+            self._results.clear()
+            self._native.close()
 
 
 Claim = tuple[AnnouncedBatch, int]
@@ -47,19 +50,24 @@ class Announced:
     """All announcements of one data set in one process. May be used from many threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # never held while waiting for a fetch
         self._batches: deque[AnnouncedBatch] = deque()
         self._places: dict[int, deque[Claim]] = {}
 
     def add(self, native: _native.Batch, indices: Sequence[int]) -> AnnouncedBatch:
         """Takes fetches that were started for these indices."""
         batch = AnnouncedBatch(native, len(indices))
+        unclaimed = []
         with self._lock:
             self._batches.append(batch)
             for place, index in enumerate(indices):
                 self._places.setdefault(index, deque()).append((batch, place))
             while len(self._batches) > MOST_UNCLAIMED:
-                self._batches.popleft().drop()
+                old = self._batches.popleft()
+                old.dropped = True  # nobody claims of it from here on
+                unclaimed.append(old)
+        for old in unclaimed:
+            old.drop()
         return batch
 
     def claim(self, index: int) -> Claim | None:
@@ -82,5 +90,4 @@ class Announced:
     def take(self, claim: Claim) -> _native.Data:
         """Waits for what was claimed."""
         batch, place = claim
-        with self._lock:
-            return batch.result(place)
+        return batch.result(place)
