@@ -25,7 +25,15 @@ import pytest
 
 import headrace
 from cli.harness import Bucket, Cli, make_bucket
-from servers import Answer, EmbeddedServer, MotoServer, Proxy, Request, Response
+from servers import (
+    Answer,
+    EmbeddedServer,
+    MotoServer,
+    Proxy,
+    Request,
+    Response,
+    make_certificate,
+)
 from servers.process import free_ports
 
 pytestmark = pytest.mark.timeout(60)
@@ -294,6 +302,27 @@ def test_the_endpoint_is_not_an_s3_server(row: Row, connect: Connect, bucket: Bu
         with row.raised():
             list(connect(endpoint_url=f"http://127.0.0.1:{other.server_port}").list(bucket.uri()))
         other.shutdown()
+
+
+def test_the_certificate_is_not_trusted(
+    row: Row, connect: Connect, cli: Cli, tmp_path: Path
+) -> None:
+    certificate = make_certificate(tmp_path)
+    with EmbeddedServer(certificate.arguments) as server:
+        client = connect(endpoint_url=server.endpoint)
+        for call in (client.get, client.head, client.open):
+            with row.raised() as caught:
+                call("s3://bucket/k")
+            assert caught.value.attempts == 1  # asking again would not help
+        with row.raised():
+            client.put("s3://bucket/k", BODY)
+        done = cli(
+            *("cp", "s3://bucket/k", tmp_path / "file"),
+            environment={"AWS_ENDPOINT_URL": server.endpoint},
+        )
+        assert done.code == 1
+        row.check(done.err)
+        assert not (tmp_path / "file").exists()
 
 
 def test_the_endpoint_is_down(row: Row, connect: Connect, bucket: Bucket, tmp_path: Path) -> None:
