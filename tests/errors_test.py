@@ -337,6 +337,27 @@ def test_the_endpoint_is_down(row: Row, connect: Connect, bucket: Bucket, tmp_pa
         client.put(bucket.uri("k"), b"x")
 
 
+def test_the_proxy_is_down(
+    row: Row,
+    connect: Connect,
+    bucket: Bucket,
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (port,) = free_ports(1)
+    monkeypatch.setenv("http_proxy", f"http://user:hidden@127.0.0.1:{port}")
+    with row.raised() as caught:
+        connect().put(bucket.uri("k"), BODY)
+    done = cli("cp", bucket.uri("k"), tmp_path / "file", "--max-attempts", "2")
+    assert done.code == 1
+    row.check(done.err)
+    for text in (str(caught.value), done.err):
+        assert f"127.0.0.1:{port}" in text
+        assert "hidden" not in text
+    assert bucket.all() == {}
+
+
 def test_the_endpoint_comes_back(row: Row, connect: Connect, cli: Cli, tmp_path: Path) -> None:
     assert row.outcome == "success"
     (port,) = free_ports(1)
