@@ -25,7 +25,15 @@ import pytest
 
 import headrace
 from cli.harness import Bucket, Cli, make_bucket
-from servers import Answer, EmbeddedServer, MotoServer, Proxy, Request, Response
+from servers import (
+    Answer,
+    EmbeddedServer,
+    MotoServer,
+    Proxy,
+    Request,
+    Response,
+    make_certificate,
+)
 from servers.process import free_ports
 
 pytestmark = pytest.mark.timeout(60)
@@ -296,6 +304,27 @@ def test_the_endpoint_is_not_an_s3_server(row: Row, connect: Connect, bucket: Bu
         other.shutdown()
 
 
+def test_the_certificate_is_not_trusted(
+    row: Row, connect: Connect, cli: Cli, tmp_path: Path
+) -> None:
+    certificate = make_certificate(tmp_path)
+    with EmbeddedServer(certificate.arguments) as server:
+        client = connect(endpoint_url=server.endpoint)
+        for call in (client.get, client.head, client.open):
+            with row.raised() as caught:
+                call("s3://bucket/k")
+            assert caught.value.attempts == 1  # asking again would not help
+        with row.raised():
+            client.put("s3://bucket/k", BODY)
+        done = cli(
+            *("cp", "s3://bucket/k", tmp_path / "file"),
+            environment={"AWS_ENDPOINT_URL": server.endpoint},
+        )
+        assert done.code == 1
+        row.check(done.err)
+        assert not (tmp_path / "file").exists()
+
+
 def test_the_endpoint_is_down(row: Row, connect: Connect, bucket: Bucket, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     client = connect(endpoint_url=f"http://127.0.0.1:{port}")
@@ -306,6 +335,27 @@ def test_the_endpoint_is_down(row: Row, connect: Connect, bucket: Bucket, tmp_pa
     assert time.monotonic() - began < 5
     with row.raised():
         client.put(bucket.uri("k"), b"x")
+
+
+def test_the_proxy_is_down(
+    row: Row,
+    connect: Connect,
+    bucket: Bucket,
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (port,) = free_ports(1)
+    monkeypatch.setenv("http_proxy", f"http://user:hidden@127.0.0.1:{port}")
+    with row.raised() as caught:
+        connect().put(bucket.uri("k"), BODY)
+    done = cli("cp", bucket.uri("k"), tmp_path / "file", "--max-attempts", "2")
+    assert done.code == 1
+    row.check(done.err)
+    for text in (str(caught.value), done.err):
+        assert f"127.0.0.1:{port}" in text
+        assert "hidden" not in text
+    assert bucket.all() == {}
 
 
 def test_the_endpoint_comes_back(row: Row, connect: Connect, cli: Cli, tmp_path: Path) -> None:

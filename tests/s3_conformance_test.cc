@@ -82,9 +82,13 @@ std::vector<BackendUnderTest> Servers() {
 INSTANTIATE_TEST_SUITE_P(S3, StoreConformance, testing::ValuesIn(Servers()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(S3Conformance, RunsAgainstAtLeastTheEmbeddedServer) {
-  EXPECT_FALSE(Env("HEADRACE_TEST_EMBEDDED_ENDPOINT").empty())
-      << "run this through tests/with_servers";
+TEST(S3Conformance, RunsAgainstAllServers) {
+  for (const std::string server : {"EMBEDDED", "SEAWEEDFS", "MOTO"}) {
+    const std::string variable = "HEADRACE_TEST_" + server + "_ENDPOINT";
+    EXPECT_FALSE(Env(variable).empty())
+        << server << " is missing: " << variable << " is not set. scripts/setup and then "
+        << "scripts/test install the servers; tests/with_servers COMMAND starts all of them";
+  }
 }
 
 }  // namespace

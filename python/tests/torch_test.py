@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import multiprocessing
 import os
 import pickle
+import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -545,3 +550,74 @@ def test_fork_amid_prefetch(filled: str) -> None:
     process.join(60)
     assert process.exitcode == 0
     assert dict(dataset.__getitems__(range(COUNT))) == EXPECTED
+
+
+WAITING_LOADER = """
+import sys
+from headrace.torch import DataLoader, S3MapDataset
+if __name__ == "__main__":
+    endpoint, method = sys.argv[1:]
+    dataset = S3MapDataset.from_objects(
+        [f"s3://bucket/{number}" for number in range(100)], region="us-east-1", endpoint=endpoint
+    )
+    loader = DataLoader(dataset, 4, num_workers=2, multiprocessing_context=method, collate_fn=list)
+    batches = iter(loader)
+    try:
+        next(batches)
+    except KeyboardInterrupt:
+        del batches  # waits for the workers, as one does who now saves a checkpoint
+        sys.exit(3)
+"""
+
+
+def take_requests(listener: socket.socket, wanted: set[str]) -> list[socket.socket]:
+    """Takes connections until the objects that are wanted were asked for; answers none."""
+    connections = []
+    while wanted:
+        connection, _ = listener.accept()
+        connection.settimeout(30)
+        connections.append(connection)
+        wanted.discard(connection.recv(1 << 16).decode().split()[1])
+    return connections
+
+
+def group_members(group: int) -> list[int]:
+    """The processes of a process group that have not ended."""
+    members = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, of = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state != "Z":
+                members.append(int(entry.name))
+    return members
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ctrl_c_ends_a_loader_whose_workers_wait(method: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(WAITING_LOADER)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        listener.settimeout(60)
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        main = subprocess.Popen(
+            [sys.executable, script, endpoint, method],
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            # The first batch of each worker.
+            connections = take_requests(listener, {"/bucket/0", "/bucket/4"})
+            os.killpg(main.pid, signal.SIGINT)
+            # For a worker that does not end by itself torch would wait five seconds.
+            _, errors = main.communicate(timeout=4)
+            assert main.returncode == 3, errors.decode()
+            deadline = time.monotonic() + 2
+            while group_members(main.pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert group_members(main.pid) == []
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(main.pid, signal.SIGKILL)
+            main.communicate()
+    for connection in connections:
+        connection.close()

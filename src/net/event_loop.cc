@@ -26,6 +26,9 @@ constexpr std::size_t kManyTransfers = 8;
 constexpr int kEventsWorthARound = 6;
 constexpr Duration kLongestGather = std::chrono::milliseconds(1);
 
+// The rest of an aborted answer has this long to come; then its connection is closed after all.
+constexpr Duration kLongestDrain = std::chrono::seconds(1);
+
 // Which descriptors a loop has open, readable by a fork's child whatever the loop was doing.
 class DescriptorSet {
  public:
@@ -189,7 +192,12 @@ class EventLoop::Impl {
     auto it = transfers_.find(id);
     if (it == transfers_.end()) return;
     CurlTransfer& transfer = *it->second;
-    if (transfer.DrainInstead()) return;
+    if (transfer.DrainInstead()) {
+      // Whoever aborts for want of bytes would otherwise wait for them for ever. A second Abort
+      // ends.
+      At(std::chrono::steady_clock::now() + kLongestDrain, [this, id] { Abort(id); });
+      return;
+    }
     // libcurl forbids removing a handle from inside its own callbacks, so that comes later.
     transfer.Mute();
     doomed_.push_back(id);

@@ -5,7 +5,7 @@
 //  - A connection that goes idle stays registered with epoll: libcurl asks to remove it after each
 //    answer and to add it before the next, which would be two system calls a request.
 //  - Aborting a transfer closes its connection, so an answer with a short rest is read to its end
-//    first, by nobody, and the connection lives on.
+//    first, by nobody, and the connection lives on; unless the rest takes longer than a second.
 //  - While many transfers are under way it looks for events only every so often (at most every
 //    millisecond): woken for each, it spends more on waking than on the bytes.
 //  - Easy handles are reused; what differs between requests is set each time.

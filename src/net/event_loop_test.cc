@@ -257,6 +257,32 @@ TEST_F(EventLoopTest, AbortClosesOrDrains) {
   }
 }
 
+// An attempt that is aborted because its answer stopped coming has a rest that never comes.
+TEST_F(EventLoopTest, ARestThatDoesNotComeIsNotWaitedForForEver) {
+  struct Aborter final : ResponseHandler {
+    EventLoop* loop = nullptr;
+    EventLoop::TransferId id = 0;
+    void OnHead(int, const Headers&) override {}
+    bool OnBody(std::span<const std::byte>) override {
+      loop->Abort(id);
+      return true;
+    }
+    void OnEnd(const TransferEnd&) override { ADD_FAILURE() << "OnEnd after Abort"; }
+  };
+  auto [closed, promise] = MakePending<int>();
+  RawServer server([&, done = std::make_shared<Promise<int>>(std::move(promise))](int fd) {
+    RawServer::ReadHead(fd);
+    RawServer::Send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome");
+    RawServer::ReadHead(fd);  // returns when the client hangs up
+    done->Set(1);
+  });
+  Aborter aborter;
+  aborter.loop = &loop_;
+  loop_.Post([&] { aborter.id = loop_.Start({.method = "GET", .url = server.url()}, &aborter); });
+  EXPECT_TRUE(closed.Wait({}, Deadline::After(seconds(10))).ok());
+  EXPECT_EQ(metrics_.connections_lost_to_abort.value(), 1U);
+}
+
 // The descriptors that this process's epolls watch.
 std::vector<int> Watched() {
   std::vector<int> watched;

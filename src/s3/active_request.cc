@@ -230,6 +230,7 @@ void ActiveRequest::SendTo(int slot, const Route& route, const std::string& addr
   wire->pinned_address = address;
   wire->proxy = route.proxy;
   attempt.address = address;
+  attempt.proxy = route.proxy;
   context_.metrics->requests[static_cast<std::size_t>(request_.operation)].Add();
   context_.metrics->bytes_sent.Add(request_.body.size());
   attempt.transfer = context_.loop->Start(std::move(*wire), &attempt);
@@ -509,15 +510,20 @@ void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
     return OnWhole(attempt);  // all that was asked for had come
   }
   using Kind = net::TransferEnd::Kind;
-  const std::string where = attempt.endpoint->Url();
+  std::string where = attempt.endpoint->Url();
+  if (!attempt.proxy.empty()) {
+    // Without the user and the password that may stand before the host.
+    where +=
+        fmt::format(" through the proxy {}", attempt.proxy.substr(attempt.proxy.rfind('@') + 1));
+  }
   switch (end.kind) {
     case Kind::kConnectFailed:
       if (!attempt.address.empty()) context_.resolver->ReportFailure(attempt.host, attempt.address);
       return Fail(
           attempt.slot,
           Status(StatusCode::kUnreachable,
-                 fmt::format("cannot connect to {}: {}; check that the endpoint is right and up",
-                             where, end.detail)),
+                 fmt::format("cannot connect to {}: {}; check that the {} is right and up", where,
+                             end.detail, attempt.proxy.empty() ? "endpoint" : "proxy")),
           ErrorClass::kTransient);
     case Kind::kTlsFailed:
       return Fail(

@@ -77,6 +77,7 @@ class ActiveRequest {
     std::shared_ptr<const Endpoint> endpoint;  // it was sent to
     std::string host;
     std::string address;
+    std::string proxy;
     std::shared_ptr<const Credentials> credentials;
     int status = 0;
     bool good = false;

@@ -99,6 +99,27 @@ TEST(Imds, RenewsARefusedToken) {
   EXPECT_EQ(tokens, 2);
 }
 
+TEST(Imds, WaitsForABusyServiceButNotForASilentOne) {
+  FakeEnvironment fake;
+  std::vector<int> statuses = {200, 503, 429, 200};
+  HttpFetch fetch = [&](const FetchRequest&, std::stop_token, Deadline) -> Result<FetchResponse> {
+    const int status = statuses.front();
+    statuses.erase(statuses.begin());
+    return FetchResponse{status, {}, "text"};
+  };
+  ImdsClient imds(fake.environment(), fetch);
+  EXPECT_EQ(*imds.Get("/x", {}, {}), "text");
+  statuses = {503, 503, 503, 200};
+  EXPECT_EQ(imds.Get("/x", {}, {}).status().code(), StatusCode::kCredentials);
+  FakeHttp silent;
+  ImdsClient nobody(fake.environment(), silent.fetch());
+  EXPECT_FALSE(nobody.Get("/x", {}, {}).ok());
+  EXPECT_EQ(silent.requests.size(), 1U);
+  fake.variables["AWS_METADATA_SERVICE_NUM_ATTEMPTS"] = "2";
+  EXPECT_FALSE(nobody.Get("/x", {}, {}).ok());
+  EXPECT_EQ(silent.requests.size(), 3U);
+}
+
 TEST(Imds, SaysWhyThereIsNothing) {
   FakeEnvironment fake;
   FakeHttp http;

@@ -28,7 +28,8 @@ Result<FetchResponse> FetchPatiently(const HttpFetch& fetch, const FetchRequest&
                                     ? response->status >= 500 || response->status == 429
                                     : response.status().code() == StatusCode::kUnreachable ||
                                           response.status().code() == StatusCode::kTimeout;
-    if (!worth_retrying || attempt >= patience.attempts) return response;
+    const int attempts = response.ok() ? patience.attempts : patience.attempts_without_answer;
+    if (!worth_retrying || attempt >= attempts) return response;
     const bool no_time =
         !deadline.never() && std::chrono::steady_clock::now() + pause >= deadline.at();
     if (no_time || !Pause(pause, stop)) return response;

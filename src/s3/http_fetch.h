@@ -37,7 +37,8 @@ using HttpFetch = std::function<Result<FetchResponse>(const FetchRequest& reques
                                                       std::stop_token stop, Deadline deadline)>;
 
 struct FetchPatience {
-  int attempts = 3;
+  int attempts = 3;                 // while the service answers 429 or 5xx
+  int attempts_without_answer = 3;  // while it does not answer
   Duration attempt_timeout = std::chrono::seconds(5);
   Duration first_pause = std::chrono::milliseconds(100);  // doubled after each attempt
 };

@@ -31,14 +31,11 @@ Result<FetchResponse> ImdsClient::Ask(FetchRequest request, std::stop_token stop
       ParseNumber<int>(environment_.Get("AWS_METADATA_SERVICE_NUM_ATTEMPTS", "1")).value_or(1), 1,
       10);
   request.bypass_proxy = true;
-  for (int attempt = 1;; ++attempt) {
-    Result<FetchResponse> response =
-        fetch_(request, stop, deadline.Earlier(Deadline::After(std::chrono::seconds(seconds))));
-    if (response.ok() || response.status().code() == StatusCode::kCancelled ||
-        attempt >= attempts || deadline.passed()) {
-      return response;
-    }
-  }
+  // Who does not answer is asked no more often than the user wants; who is only busy is there.
+  FetchPatience patience{.attempts_without_answer = attempts,
+                         .attempt_timeout = std::chrono::seconds(seconds)};
+  patience.attempts = std::max(patience.attempts, attempts);
+  return FetchPatiently(fetch_, request, patience, stop, deadline);
 }
 
 Status ImdsClient::RenewToken(std::stop_token stop, Deadline deadline) {

@@ -22,11 +22,20 @@ BackendUnderTest::Fixture MakeMemory() {
   return {std::move(store), "bucket"};
 }
 
+// A store with the folder that is its bucket: DeleteBucket does not remove one with folders in it.
+struct StoreInFolder {
+  ~StoreInFolder() { std::filesystem::remove_all(folder); }
+  std::string folder;
+  std::shared_ptr<Store> store;
+};
+
 BackendUnderTest::Fixture MakeFiles() {
   static BufferPool buffers(1 << 20);
-  std::string pattern = std::filesystem::temp_directory_path() / "headrace-store-XXXXXX";
-  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-  return {MakeFileStore(&buffers), pattern};
+  auto owned = std::make_shared<StoreInFolder>();
+  owned->folder = std::filesystem::temp_directory_path() / "headrace-store-XXXXXX";
+  EXPECT_NE(mkdtemp(owned->folder.data()), nullptr);
+  owned->store = MakeFileStore(&buffers);
+  return {std::shared_ptr<Store>(owned, owned->store.get()), owned->folder};
 }
 
 bool FitsAPath(std::string_view key) {
@@ -44,7 +53,6 @@ class FileStoreTest : public testing::Test {
     store_ = fixture.store;
     folder_ = fixture.bucket;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   Upload Create(const std::string& key) {
     Result<Upload> upload = store_->CreateUpload({folder_, key}, {}).Wait();

@@ -18,7 +18,7 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from compat.support import client_of, stats_of
-from servers import EmbeddedServer
+from servers import EmbeddedServer, make_certificate
 
 HEADRACE = EmbeddedServer.binary()
 
@@ -140,20 +140,10 @@ def test_concurrent_writers_and_readers_see_whole_objects(
 
 
 def test_tls(start: Callable[..., EmbeddedServer], tmp_path: Path) -> None:
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *("-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    server = start("--tls-cert", str(certificate), "--tls-key", str(key))
+    certificate = make_certificate(tmp_path)
+    server = start(*certificate.arguments)
     assert server.endpoint.startswith("https://")
-    s3 = client_of(server, verify=str(certificate))
+    s3 = client_of(server, verify=str(certificate.path))
     s3.create_bucket(Bucket="bucket")
     body = os.urandom(20 << 20)
     # Over TLS botocore sends aws-chunked bodies with a checksum in the trailer.

@@ -4,6 +4,7 @@ Only the standard library is used here, so that any environment can import it; S
 run out of `.venv-clients` (see `tests/requirements-clients.txt`).
 """
 
+from .certificate import Certificate, make_certificate
 from .credentials import Credentials, EcsServer, ImdsServer, StsServer
 from .forward_proxy import ForwardProxy
 from .process import ServerError
@@ -12,6 +13,7 @@ from .s3 import EmbeddedServer, MotoServer, S3Server, SeaweedServer
 
 __all__ = [
     "Answer",
+    "Certificate",
     "Close",
     "Credentials",
     "EcsServer",
@@ -27,5 +29,6 @@ __all__ = [
     "SeaweedServer",
     "ServerError",
     "StsServer",
+    "make_certificate",
     "once",
 ]

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import selectors
 import socket
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from .scripted import QuietHandler, Request, Response, ScriptedServer
@@ -21,7 +22,8 @@ class _Handler(QuietHandler):
         if url.scheme != "http":
             self.write_response(Response(400, body=b"a proxy wants an absolute target"))
             return
-        connection = http.client.HTTPConnection(url.netloc, timeout=60)
+        host = self.scripted.address_of(url.hostname or "")
+        connection = http.client.HTTPConnection(host, url.port or 80, timeout=60)
         target = url.path + (f"?{url.query}" if url.query else "")
         connection.putrequest(request.method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers.items():
@@ -41,9 +43,13 @@ class _Handler(QuietHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass
 
     def do_CONNECT(self) -> None:
-        self.scripted.requests.append(Request("CONNECT", self.path, {}, b""))
+        self.scripted.requests.append(self.read_request())
+        if self.scripted.refuse_tunnels:
+            self.write_response(Response(403))
+            return
         host, _, port = self.path.rpartition(":")
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port))) as far:
+        address = (self.scripted.address_of(host), int(port))
+        with contextlib.suppress(OSError), socket.create_connection(address) as far:
             self.send_response_only(200, "Connection established")
             self.end_headers()
             self._tunnel(far)
@@ -63,10 +69,25 @@ class _Handler(QuietHandler):
 
 
 class ForwardProxy(ScriptedServer):
-    """`requests` holds what was asked of it; a tunnel counts as one CONNECT."""
+    """`requests` holds what was asked of it; a tunnel counts as one CONNECT.
+
+    Parameters
+    ----------
+    hosts : mapping of str to str
+        Addresses of names that only this proxy knows.
+    refuse_tunnels : bool
+        Answer every CONNECT by 403.
+    """
 
     handler = _Handler
 
-    def __init__(self) -> None:
+    def __init__(
+        self, hosts: Mapping[str, str] | None = None, *, refuse_tunnels: bool = False
+    ) -> None:
         super().__init__()
         self.requests: list[Request] = []
+        self.refuse_tunnels = refuse_tunnels
+        self._hosts = dict(hosts or {})
+
+    def address_of(self, host: str) -> str:
+        return self._hosts.get(host, host)
