@@ -237,6 +237,8 @@ class Client:
         """
         if on_error not in ("raise", "return"):
             raise InvalidArgument(f"on_error {on_error!r}: it is 'raise' or 'return'")
+        if isinstance(uris, str):
+            raise InvalidArgument(f"uris is one address, {uris!r}: give a list, or use get")
         items = ((uri.uri, uri.size) if isinstance(uri, ObjectInfo) else uri for uri in uris)
         batch = self._native.get_many(items, ordered, max_in_flight or 0)
         return self._results(batch, on_error == "raise")

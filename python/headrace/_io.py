@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import os
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 class ObjectReader(io.BufferedIOBase):
     """Reads one version of one object, at any place; reads ahead of a sequential reader.
 
-    Not for several threads at once. After a fork the child's copy opens the same version anew, at
-    the place where it stood. Readers cannot be pickled: send the address.
+    Threads that share it take turns, and share its place. After a fork the child's copy opens the
+    same version anew, at the place where it stood. Readers cannot be pickled: send the address.
 
     Parameters
     ----------
@@ -120,6 +121,7 @@ class ObjectReader(io.BufferedIOBase):
         """Moves to a place, which may be past the end; reading there gives nothing."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
+        offset = operator.index(offset)
         if whence == os.SEEK_CUR:
             offset += self._position
         elif whence == os.SEEK_END:
@@ -155,6 +157,7 @@ class ObjectWriter(io.BufferedIOBase):
         self._uri = uri
         self._position = 0
         self._done = False
+        self._failed: BaseException | None = None
         #: Of the published object; empty until then.
         self.etag = ""
 
@@ -172,7 +175,10 @@ class ObjectWriter(io.BufferedIOBase):
             raise ValueError("I/O operation on closed file")
         try:
             count = self._native.write(data)
-        except BaseException:
+        except (TypeError, BufferError):  # of the argument: nothing was taken
+            raise
+        except BaseException as error:
+            self._failed = error
             self.abort()
             raise
         self._position += count
@@ -198,6 +204,11 @@ class ObjectWriter(io.BufferedIOBase):
     def close(self) -> None:
         """Publishes. After an error nothing was, and no upload is left open."""
         if self._done:
+            if self._failed is not None:
+                error, self._failed = self._failed, None
+                raise InvalidArgument(
+                    f"{self._uri}: nothing was published, because a write failed before"
+                ) from error
             return
         self._done = True
         try:

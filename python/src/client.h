@@ -1,7 +1,10 @@
 // A client that survives fork: a child opens its own, with the same options, at the first use.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <sys/types.h>
 #include <utility>
 
@@ -29,52 +32,75 @@ class ClientHandle {
   pid_t owner_ = 0;
 };
 
-// What a client gave out (a reader, a batch, …) together with the client that it needs. In a forked
-// child it is let go of without a destructor, because the threads behind it are not there.
+// Process id, as a system call: the cached one of a forked child could be the parent's.
+pid_t CurrentProcess();
+
+// What a client gave out (a reader, a batch, …) together with the client that it needs. Calls from
+// several threads take turns; one that is under way outlives Release. In a forked child it is let
+// go of without a destructor, because the threads behind it are not there.
 template <typename T>
 class Held {
  public:
-  Held(std::shared_ptr<Client> client, std::unique_ptr<T> held);
+  Held(std::shared_ptr<Client> client, std::unique_ptr<T> held)
+      : shared_(std::make_shared<Shared>(std::move(client), std::move(held))),
+        owner_(CurrentProcess()) {}
   Held(Held&& other) noexcept = default;
   Held& operator=(Held&&) = delete;
   ~Held() { Release(); }
 
-  // Null after Release, and in a forked child.
-  T* get() const;
+  // False after Release, and in a forked child.
+  bool alive() const { return shared_ != nullptr && owner_ == CurrentProcess(); }
+  // f(T&) without the GIL, when its turn has come. Raises when it is not alive.
+  template <typename F>
+  auto Call(F f) const;
   void Release();
 
  private:
-  std::shared_ptr<Client> client_;
-  std::unique_ptr<T> held_;
+  struct Shared {
+    Shared(std::shared_ptr<Client> c, std::unique_ptr<T> h)
+        : client(std::move(c)), held(std::move(h)) {}
+    const std::shared_ptr<Client> client;
+    const std::unique_ptr<T> held;
+    std::timed_mutex turn;
+  };
+
+  std::shared_ptr<Shared> shared_;  // guarded by the GIL
   pid_t owner_;
 };
 
-// Process id, as a system call: the cached one of a forked child could be the parent's.
-pid_t CurrentProcess();
-
 template <typename T>
-Held<T>::Held(std::shared_ptr<Client> client, std::unique_ptr<T> held)
-    : client_(std::move(client)), held_(std::move(held)), owner_(CurrentProcess()) {}
-
-template <typename T>
-T* Held<T>::get() const {
-  return owner_ == CurrentProcess() ? held_.get() : nullptr;
+template <typename F>
+auto Held<T>::Call(F f) const {
+  if (!alive()) {
+    Raise(Status(StatusCode::kInvalidArgument,
+                 "closed, or made before this process was forked: open it again"));
+  }
+  // The last to let go of it may wait for a loop's thread: that, too, is for without the GIL.
+  std::shared_ptr<Shared> shared = shared_;
+  auto result = Blocking([&]() -> std::optional<decltype(f(*shared->held))> {
+    const std::shared_ptr<Shared> used = std::move(shared);
+    std::unique_lock turn(used->turn, std::defer_lock);
+    while (!turn.try_lock_for(std::chrono::milliseconds(50))) {
+      if (ScopedInterruptCheck::Run()) return std::nullopt;  // Blocking throws what it raised
+    }
+    return f(*used->held);
+  });
+  return std::move(*result);
 }
 
 template <typename T>
 void Held<T>::Release() {
-  if (held_ == nullptr && client_ == nullptr) return;
+  if (shared_ == nullptr) return;
+  std::shared_ptr<Shared> shared = std::move(shared_);
   if (owner_ != CurrentProcess()) {
     // Kept for ever. Closing the inherited descriptors is for the ClientHandle, and only once:
     // their numbers may belong to others by now.
-    static_cast<void>(held_.release());
-    static_cast<void>(new std::shared_ptr<Client>(std::move(client_)));
+    static_cast<void>(new std::shared_ptr<Shared>(std::move(shared)));
     return;
   }
   // Cancelling may wait for a loop thread, and the last client joins them.
   const WithoutGil without_gil;
-  held_.reset();
-  client_.reset();
+  shared.reset();
 }
 
 void BindClient(nb::module_& module);

@@ -315,6 +315,11 @@ def test_wrong_credentials(server: EmbeddedServer, bucket: str) -> None:
         headrace.Client(config=config).get(f"{bucket}/key")
 
 
+def test_one_address_is_no_list_of_them(client: headrace.Client, bucket: str) -> None:
+    with pytest.raises(headrace.InvalidArgument, match="give a list, or use get"):
+        client.get_many(f"{bucket}/key")
+
+
 def test_many_threads_share_a_client(client: headrace.Client, bucket: str) -> None:
     client.put(f"{bucket}/key", b"x" * 1000)
     with ThreadPoolExecutor(32) as pool:

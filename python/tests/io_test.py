@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
+import random
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import boto3
@@ -118,6 +122,41 @@ class TestReader:
         with pytest.raises(headrace.InvalidArgument, match="mode"):
             client.open(f"{bucket}/key", mode)
 
+    def test_threads_that_share_it_take_turns(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", BODY)
+        reader = client.open(f"{bucket}/key")
+
+        def use(seed: int) -> None:
+            choose = random.Random(seed)
+            for _ in range(300):
+                # Its place is shared, so what comes is from anywhere: whole, and of the object.
+                reader.seek(choose.randrange(len(BODY) - 1000))
+                data = reader.read(choose.randrange(1, 1000))
+                assert data in BODY
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(use, range(8)))
+
+    def test_may_be_closed_while_another_thread_reads(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        client.put(f"{bucket}/key", BODY)
+        for _ in range(30):
+            reader = client.open(f"{bucket}/key")
+
+            def read_on(reader: headrace.ObjectReader = reader) -> None:
+                at = 0
+                with contextlib.suppress(ValueError, headrace.InvalidArgument):  # closed
+                    while data := reader.read(100_000):
+                        assert data == BODY[at : at + len(data)]
+                        at += len(data)
+
+            thread = threading.Thread(target=read_on)
+            thread.start()
+            reader.read(0)
+            reader.close()
+            thread.join()
+
 
 class TestWriter:
     @pytest.mark.parametrize("size", [0, 1, PART, 3 * PART + 17])
@@ -176,3 +215,29 @@ class TestWriter:
     def test_a_bucket_that_is_not_there(self, client: headrace.Client) -> None:
         with pytest.raises(headrace.NotFound), client.open("s3://no-such-bucket/key", "wb") as w:
             w.write(b"x")
+
+    def test_threads_that_share_it_take_turns(self, client: headrace.Client, bucket: str) -> None:
+        with client.open(f"{bucket}/key", "wb") as writer, ThreadPoolExecutor(6) as pool:
+            pieces = [bytes([i]) * 100_000 for i in range(200)]
+            list(pool.map(writer.write, pieces))
+        got = bytes(client.get(f"{bucket}/key"))
+        assert sorted(got[at : at + 100_000] for at in range(0, len(got), 100_000)) == pieces
+
+    def test_goes_on_after_an_argument_of_the_wrong_type(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        with client.open(f"{bucket}/key", "wb") as writer:
+            writer.write(b"good")
+            with pytest.raises(TypeError):
+                writer.write(None)  # type: ignore[arg-type]
+            writer.write(b" and more")
+        assert bytes(client.get(f"{bucket}/key")) == b"good and more"
+
+    def test_close_says_that_an_earlier_write_failed(self, client: headrace.Client) -> None:
+        writer = client.open("s3://no-such-bucket-here/key", "wb")
+        with pytest.raises(headrace.NotFound):
+            for _ in range(4):
+                writer.write(BODY)
+        with pytest.raises(headrace.InvalidArgument, match="a write failed before"):
+            writer.close()
+        writer.close()

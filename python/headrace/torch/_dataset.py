@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -101,6 +102,8 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         dataset = cls.__new__(cls)
         dataset._setup(region, endpoint, transform, s3client_config, reader_constructor)
         dataset._listing = SharedListing.of_prefix(dataset._connect(), s3_uri)
+        if len(dataset) == 0:
+            warnings.warn(f"{s3_uri}: no object's address begins so", stacklevel=2)
         return dataset
 
     @classmethod
