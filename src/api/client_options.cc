@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <thread>
 
-#include "base/host_memory.h"
+#include "base/host_limits.h"
 #include "base/macros.h"
 #include "headrace/client.h"
 #include "s3/default_credentials.h"
@@ -35,8 +34,7 @@ Result<int> MaxAttempts(const ClientOptions& options) {
 int Loops(const ClientOptions& options) {
   if (options.loop_threads > 0) return options.loop_threads;
   const int wanted = static_cast<int>(std::ceil(options.throughput_target_gbps / 10.0));
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());  // by affinity
-  return std::clamp(wanted, 1, std::clamp(cores / 2, 1, 4));
+  return std::clamp(wanted, 1, std::clamp(UsableCores() / 2, 1, 4));
 }
 
 }  // namespace
