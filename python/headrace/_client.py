@@ -181,7 +181,8 @@ class Client:
         -------
         Data
             A read-only buffer: ``memoryview(data)``, ``numpy.frombuffer(data, "u1")`` and
-            ``bytes(data)`` (a copy) all work. It also has `uri`, `etag` and `size`, the object's.
+            ``bytes(data)`` (a copy) all work; ``data[2:8]`` is a memoryview. It also has `uri`,
+            `etag` and `size`, the object's.
         """
         offset = length = None
         if range is not None:

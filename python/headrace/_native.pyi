@@ -1,6 +1,6 @@
 import builtins
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from typing_extensions import Buffer
 
@@ -14,6 +14,10 @@ class Data(Buffer):
     @property
     def size(self) -> int: ...
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> memoryview: ...
     def __bytes__(self) -> bytes: ...
 
 class Reader:

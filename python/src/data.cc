@@ -18,6 +18,15 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   return PyBuffer_FillInfo(view, self, bytes, static_cast<Py_ssize_t>(buffer.size()), 1, flags);
 }
 
+// A byte, or a memoryview of a slice: without a copy.
+nb::object GetItem(nb::handle self, nb::handle index) {
+  const auto view = nb::steal(PyMemoryView_FromObject(self.ptr()));
+  if (!view.is_valid()) throw nb::python_error();
+  auto item = nb::steal(PyObject_GetItem(view.ptr(), index.ptr()));
+  if (!item.is_valid()) throw nb::python_error();
+  return item;
+}
+
 nb::object CopyToBytes(const Data& data) {
   const std::string_view bytes = data.object.data.view();
   return nb::bytes(bytes.data(), bytes.size());
@@ -35,6 +44,7 @@ void BindData(nb::module_& module) {
       .def_prop_ro("etag", [](const Data& data) { return ToText(data.object.etag); })
       .def_prop_ro("size", [](const Data& data) { return data.object.object_size; })
       .def("__len__", [](const Data& data) { return data.object.data.size(); })
+      .def("__getitem__", &GetItem)
       .def("__bytes__", &CopyToBytes)
       .def("__repr__", [](nb::handle self) {
         const Data& data = *nb::inst_ptr<Data>(self);

@@ -55,6 +55,10 @@ def test_data_is_a_read_only_buffer_without_a_copy(client: headrace.Client, buck
     assert view.readonly and not array.flags.writeable
     # Two views of the same memory: nothing was copied on the way.
     assert np.shares_memory(array, other)
+    assert data[0] == body[0] and data[-9:] == body[-9:]
+    assert np.shares_memory(np.frombuffer(data[2:8], np.uint8), array)
+    with pytest.raises(IndexError):
+        data[len(body)]
     with pytest.raises(TypeError):
         view[0] = 1
     # The memory outlives everything it came from.
