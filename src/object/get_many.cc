@@ -149,7 +149,9 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
       }
       continue;
     }
-    if (active_ >= kManyActive && done_.Empty()) std::this_thread::sleep_for(kBetweenLooks);
+    // With a limit of its own the batch goes on when a result comes, not later.
+    const bool may_be_late = active_ >= kManyActive && options_.max_in_flight == 0;
+    if (may_be_late && done_.Empty()) std::this_thread::sleep_for(kBetweenLooks);
     const std::optional<std::size_t> ready = done_.Next(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};
     Advance(*ready);
