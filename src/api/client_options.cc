@@ -59,7 +59,7 @@ Status Validate(const ClientOptions& o) {
     return Invalid(
         "requester_pays needs credentials: somebody has to pay; drop anonymous (unsigned)");
   }
-  if (o.part_size < 64 * 1024 || o.part_size > 5120 * kMiB) {
+  if (o.part_size < kMiB / 16 || o.part_size > 5120 * kMiB) {
     return Invalid(
         fmt::format("part_size is {} bytes: it must be from 64 KiB to 5 GiB", o.part_size));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <string_view>
@@ -52,7 +53,7 @@ void VisitGroups(const std::string& root, const std::string& controller, const V
     if (controllers.empty()) {
       VisitUpwards(root + "/sys/fs/cgroup", path, version_two);
     } else if (Names(controllers, controller)) {
-      VisitUpwards(root + "/sys/fs/cgroup/" + controller, path, version_one);
+      VisitUpwards(fmt::format("{}/sys/fs/cgroup/{}", root, controller), path, version_one);
     }
   }
 }
