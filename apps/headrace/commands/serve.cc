@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "devserver/server.h"
+#include "support/standard_streams.h"
 
 namespace headrace::cli {
 namespace {
@@ -77,7 +78,7 @@ int Serve(const ServeArguments& arguments) {
   options.model = ResolveModel(arguments);
   auto server = devserver::Server::Start(options);
   if (!server.ok()) {
-    fmt::print(stderr, "headrace serve: {}\n", server.status().message());
+    PrintError("headrace serve: {}\n", server.status().message());
     return kExitFailed;
   }
   if (arguments.json) {
