@@ -16,6 +16,7 @@
 #include "support/location.h"
 #include "support/standard_streams.h"
 #include "support/streams.h"
+#include "support/text.h"
 
 namespace headrace::cli {
 namespace {
@@ -83,7 +84,7 @@ int Cat(const CatArguments& arguments) {
     if (status.ok()) continue;
     exit_code = kExitFailed;
     if (interrupt.token().stop_requested()) break;
-    PrintError("headrace cat: {}\n", status.ToString());
+    PrintError("headrace cat: {}\n", ErrorText(status));
   }
   if (arguments.common.output.stats) {
     for (const auto& [name, value] : client->Metrics()) PrintError("{} {}\n", name, value);

@@ -35,7 +35,9 @@ constexpr const char* kHelpFooter = R"(Examples:
   headrace ls --recursive --json s3://bucket/train/ | jq -r .key
 
 Exit status: 0 when all was listed, be it no bucket at all or an empty one; 1 when nothing stands
-under a prefix or the listing failed; 2 for wrong use; 141 when the reader ends first (`| head`). Without --json, control characters and backslashes in keys are shown as \xNN and \\.)";
+under a prefix or the listing failed; 2 for wrong use. When the reader ends first (`| head`), ls dies
+quietly of SIGPIPE, which is 141 in a shell. Without --json, control characters and backslashes in keys
+are shown as \xNN and \\.)";
 
 class Listing {
  public:
@@ -117,7 +119,7 @@ class Listing {
 
 int Fail(Output& out, const Status& status) {
   out.Flush();
-  PrintError("headrace ls: {}\n", status.ToString());
+  PrintError("headrace ls: {}\n", ErrorText(status));
   return kExitFailed;
 }
 

@@ -35,7 +35,8 @@ constexpr const char* kHelpFooter = R"(Examples:
   headrace rm --recursive --exclude '*' --include '*.tmp' s3://bucket/run-17/
 
 With --recursive an address is a folder: s3://bucket/run-1 does not touch run-17. Deleting what is not
-there succeeds, as in S3, but s3://bucket/run-17/ with objects below it is refused without --recursive. Exit status: 0 when all is gone, 1 when some of it is not, 2 for wrong use.)";
+there succeeds, as in S3; s3://bucket/run-17/ with objects below it needs --recursive. Exit status: 0
+when all is gone, 1 when some of it is not, 2 for wrong use.)";
 
 class Remover {
  public:

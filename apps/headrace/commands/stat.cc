@@ -96,12 +96,12 @@ int Stat(const StatArguments& arguments) {
     if (output.json) {
       nlohmann::json line = {{"bucket", location.bucket}};
       PutName(line, "key", location.key);
-      line["error"] = info.status().ToString();
+      line["error"] = ErrorText(info.status());
       line["code"] = StatusCodeName(info.status().code());
       out.Line(Dump(line));
     } else {
       out.Flush();
-      PrintError("headrace stat: {}\n", info.status().ToString());
+      PrintError("headrace stat: {}\n", ErrorText(info.status()));
     }
     if (interrupt.token().stop_requested()) break;
   }

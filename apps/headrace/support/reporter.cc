@@ -106,14 +106,14 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
   ++failed_;
   if (options_.json) {
     nlohmann::json line = ResultLine(source, target, 0, "failed");
-    line["error"] = status.ToString();
+    line["error"] = ErrorText(status);
     line["code"] = StatusCodeName(status.code());
     JsonLine(line);
     return;
   }
   if (status.code() == StatusCode::kCancelled) return;  // the user knows, and there may be many
   ClearProgress();
-  PrintError("{} failed: {}: {}\n", action, Arrow(source, target), status.ToString());
+  PrintError("{} failed: {}: {}\n", action, Arrow(source, target), ErrorText(status));
 }
 
 void Reporter::Error(const Status& status) {
@@ -121,7 +121,7 @@ void Reporter::Error(const Status& status) {
   error_ = true;
   if (status.code() == StatusCode::kCancelled) return;
   ClearProgress();
-  PrintError("headrace {}: {}\n", verb_, status.ToString());
+  PrintError("headrace {}: {}\n", verb_, ErrorText(status));
 }
 
 void Reporter::Planned(std::uint64_t bytes) {
@@ -135,9 +135,12 @@ std::string Reporter::ProgressText() const {
   const auto planned = static_cast<double>(bytes_planned_.load());
   const double rate = elapsed.count() > 0 ? moved / elapsed.count() : 0;
   const bool all = all_planned_;
-  std::string text = fmt::format("{} of {}{}, {}/s, {} of {}{} objects", HumanBytes(moved),
-                                 all ? "" : "at least ", HumanBytes(planned), HumanBytes(rate),
-                                 done_ + failed_, planned_.load(), all ? "" : "+");
+  const char* at_least = all ? "" : "at least ";
+  std::string text = HumanBytes(moved);
+  // A stream's size is not known, nor that of a single object before it comes.
+  if (planned > 0) text += fmt::format(" of {}{}", at_least, HumanBytes(planned));
+  text += fmt::format(", {}/s, {} of {}{} objects", HumanBytes(rate), done_ + failed_, at_least,
+                      planned_.load());
   if (failed_ > 0) text += fmt::format(", {} failed", failed_);
   if (all && rate > 0 && planned > moved) {
     text += fmt::format(", {} left", HumanSeconds((planned - moved) / rate));
