@@ -62,6 +62,13 @@ def test_a_full_output_is_told(cli: Cli, bucket: Bucket, verb: str) -> None:
     assert "writing to standard output: No space left on device" in done.err
 
 
+def test_a_full_target_is_not_called_standard_output(cli: Cli, bucket: Bucket) -> None:
+    bucket.put("k", b"hello")
+    done = cli("cp", bucket.uri("k"), "/dev/full")
+    assert done.code == 1
+    assert "/dev/full: NoSpace: writing: No space left on device" in done.err
+
+
 def test_a_full_standard_error_ends_no_verb_early(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
     bucket.put_all({"p/b": b"1", "p/c": b"2"})
     (tmp_path / "b").mkdir()

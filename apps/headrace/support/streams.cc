@@ -44,7 +44,9 @@ Status WriteAll(int fd, std::span<const std::byte> bytes, std::stop_token stop) 
     const ssize_t n = ::write(fd, bytes.data(), piece);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0 && errno == EPIPE && fd == STDOUT_FILENO) DieOf(SIGPIPE);
-    if (n < 0) return ErrnoStatus(errno, "writing to standard output");
+    if (n < 0) {
+      return ErrnoStatus(errno, fd == STDOUT_FILENO ? "writing to standard output" : "writing");
+    }
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return {};
