@@ -1,6 +1,9 @@
 // The headrace command: verbs as in `aws s3` and coreutils, one file each in commands/.
 #include <exception>
 #include <fmt/format.h>
+#include <iostream>
+#include <sstream>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -12,6 +15,7 @@
 #include "commands/rm.h"
 #include "commands/serve.h"
 #include "commands/stat.h"
+#include "support/standard_streams.h"
 
 namespace {
 
@@ -37,8 +41,13 @@ int Run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    int code = app.exit(error);  // prints help, the version or the complaint
-    return code == 0 ? headrace::cli::kExitOk : headrace::cli::kExitUsage;
+    std::ostringstream wanted;  // help or the version
+    if (app.exit(error, wanted, std::cerr) != 0) return headrace::cli::kExitUsage;
+    std::string text = wanted.str();
+    if (text.ends_with('\n')) text.pop_back();
+    headrace::cli::Output out(stdout);
+    out.Line(text);
+    return out.Finish("headrace", headrace::cli::kExitOk);
   }
   return command();
 }
@@ -46,10 +55,11 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  headrace::cli::OpenClosedStreams();
   try {
     return Run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "headrace: {}\n", error.what());
+    headrace::cli::PrintError("headrace: {}\n", error.what());
     return headrace::cli::kExitFailed;
   }
 }

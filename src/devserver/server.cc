@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "devserver/errors.h"
 #include "devserver/event_loop.h"
+#include "devserver/operation.h"
 
 namespace headrace::devserver {
 namespace {
@@ -126,6 +128,11 @@ Status Server::Impl::Prepare() {
     ASSIGN_OR_RETURN(std::string rules, ReadFile(options.faults_file));
     RETURN_IF_ERROR(faults.SetRules(rules).WithContext(options.faults_file));
   }
+  for (const std::string& bucket : options.buckets) {
+    if (!IsValidBucketName(bucket)) {
+      return S3Error("InvalidBucketName", fmt::format("\"{}\" cannot name a bucket", bucket));
+    }
+  }
   // The port first: a server that cannot have it leaves no new folder behind.
   ASSIGN_OR_RETURN(Listener opened, OpenListener(options.bind, options.port));
   listener = opened.fd;
@@ -135,6 +142,9 @@ Status Server::Impl::Prepare() {
   store_options.virtual_file = options.virtual_file;
   store_options.max_open_files = OpenFileCap();
   ASSIGN_OR_RETURN(store, Store::Open(store_options));
+  for (const std::string& bucket : options.buckets) {
+    if (!store->FindBucket(bucket).ok()) RETURN_IF_ERROR(store->CreateBucket(bucket));
+  }
   authenticator = std::make_unique<Authenticator>(
       Authenticator::Options{options.access_key, options.secret_key, options.region});
   model = std::make_unique<Model>(options.model);

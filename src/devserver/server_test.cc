@@ -77,6 +77,22 @@ class ServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
 };
 
+TEST_F(ServerTest, MakesTheBucketsThatAreMissing) {
+  options_.buckets = {"bucket", "second"};
+  for (int start = 0; start < 2; ++start) {
+    auto started = Server::Start(options_);
+    ASSERT_TRUE(started.ok()) << started.status().ToString();
+    server_ = std::move(*started);
+    if (start == 0) Put("key", "kept");
+    EXPECT_EQ(Get("/bucket/key").body, "kept");
+    RawClient client(*server_);
+    EXPECT_EQ(client.Call("HEAD", "/second").status, 200);
+    server_.reset();
+  }
+  options_.buckets = {"Upper"};
+  EXPECT_EQ(Server::Start(options_).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(ServerTest, PipelinedRequestsAreAnsweredInOrderOnOneConnection) {
   Start();
   Put("a", "first");

@@ -35,6 +35,10 @@ Store::~Store() {
 Status Store::Load() {
   std::error_code error;
   std::filesystem::create_directories(options_.dir, error);
+  if (error) {
+    return Status(StatusCode::kIo, fmt::format("the server's folder cannot be used: making {}: {}",
+                                               options_.dir, error.message()));
+  }
   std::string lock_path = options_.dir + "/lock";
   lock_fd_ = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) {

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
+import signal
+import socket
 import subprocess
+
+from servers import EmbeddedServer
 
 from .harness import Bucket, Cli
 
@@ -55,12 +59,30 @@ def test_ls_lists_buckets(cli: Cli, bucket: Bucket) -> None:
     assert {"bucket": bucket.name} in cli("ls", "--json").lines
 
 
-def test_ls_into_a_closed_pipe_ends(cli: Cli, bucket: Bucket) -> None:
-    bucket.put_all({f"k{i}": b"" for i in range(50)})
-    with cli.start("ls", bucket.uri(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.wait(30) == 1
+def test_ctrl_c_is_called_so(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with cli.start(
+            "ls", "s3://bucket", "--endpoint-url", endpoint, stderr=subprocess.PIPE
+        ) as process:
+            silent.accept()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+            assert process.returncode == -signal.SIGINT
+            assert errors.decode().endswith("headrace ls: interrupted\n")
+
+
+def test_a_bucket_that_cannot_exist_is_told_the_rule(cli: Cli) -> None:
+    done = cli("ls", "s3://My_Data")
+    assert done.code == 1
+    assert "no such bucket 'My_Data'" in done.err
+    assert "3 to 63 characters" in done.err
+
+
+def test_no_bucket_at_all_is_listed() -> None:
+    with EmbeddedServer() as empty:
+        done = Cli(empty)("ls")
+        assert (done.code, done.out, done.err) == (0, b"", "")
 
 
 def test_stat(cli: Cli, bucket: Bucket) -> None:

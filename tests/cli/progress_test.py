@@ -50,6 +50,15 @@ def test_a_terminal_shows_rate_and_time_left(tmp_path: Path) -> None:
             assert on_terminal(cli, "cp", tmp_path / "file", bucket.uri("k"), silent) == ""
 
 
+def test_a_size_that_is_not_known_is_not_told(tmp_path: Path) -> None:
+    with EmbeddedServer(["--bytes-per-second", "1000000"]) as slow:
+        bucket, cli = make_bucket(slow), Cli(slow)
+        bucket.put("k", BODY)
+        text = on_terminal(cli, "cp", bucket.uri("k"), tmp_path / "file")
+        assert "/s, 0 of 1 objects" in text
+        assert " of 0 B" not in text
+
+
 def test_without_a_terminal_short_transfers_are_silent(cli: Cli, tmp_path: Path) -> None:
     bucket = make_bucket(cli.server)
     (tmp_path / "file").write_bytes(BODY)

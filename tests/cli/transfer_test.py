@@ -203,6 +203,24 @@ def test_rm_deletes_thousands(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
     assert bucket.all() == {}
 
 
+def test_rm_of_a_folder_needs_recursive(cli: Cli, bucket: Bucket) -> None:
+    bucket.put_all({"d/a": b"", "marked/": b"", "marked/a": b""})
+    for more in ([], ["--dryrun"]):
+        done = cli("rm", bucket.uri("marked/"), bucket.uri("d/"), *more)
+        assert done.code == 2
+        assert f"'{bucket.uri('d/')}' is a folder; add --recursive" in done.err
+        assert sorted(bucket.all()) == ["d/a", "marked/", "marked/a"]
+    assert cli("rm", bucket.uri("marked/"), bucket.uri("none/")).code == 0
+    assert sorted(bucket.all()) == ["d/a", "marked/a"]
+
+
+def test_nothing_to_copy_makes_no_folder(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
+    bucket.put("p/a", b"")
+    assert cli("cp", "-r", bucket.uri("none/"), tmp_path / "out").code == 1
+    assert cli("cp", "-r", bucket.uri("p/"), tmp_path / "out", "--exclude", "*").code == 0
+    assert not (tmp_path / "out").exists()
+
+
 # REPORTS cli-5.
 def test_nothing_is_written_outside_the_target(moto: MotoServer, tmp_path: Path) -> None:
     bucket, cli = make_bucket(moto), Cli(moto)

@@ -23,10 +23,10 @@ from servers import EmbeddedServer, make_certificate
 HEADRACE = EmbeddedServer.binary()
 
 
-def test_it_prints_one_line_and_ends_cleanly(tmp_path: Path) -> None:
+def test_it_tells_how_to_use_it_and_ends_cleanly(tmp_path: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         process = subprocess.Popen(
-            [HEADRACE, "serve", tmp_path / "store", "--access-key", "A", "--secret-key", "S"],
+            [HEADRACE, "serve", tmp_path / "store", "--access-key", "A", "--secret-key", "S'$"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -34,7 +34,12 @@ def test_it_prints_one_line_and_ends_cleanly(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("S3 server ready at http://127.0.0.1:")
-        assert "access key A  secret key S" in line
+        assert "access key A  secret key S'$" in line
+        endpoint = line.split()[4]
+        exports = "".join(process.stdout.readline() for _ in range(3))
+        shown = "echo $AWS_ENDPOINT_URL $AWS_ACCESS_KEY_ID $AWS_SECRET_ACCESS_KEY"
+        pasted = subprocess.run(["sh", "-c", exports + shown], capture_output=True, check=True)
+        assert pasted.stdout.decode() == f"{endpoint} A S'$\n"
         process.send_signal(number)
         rest, errors = process.communicate(timeout=20)
         assert (process.returncode, rest, errors) == (0, "", "")
@@ -46,6 +51,10 @@ def test_it_prints_one_line_and_ends_cleanly(tmp_path: Path) -> None:
         ([], 2, "DIR is required"),
         (["STORE", "--model", "quick"], 2, "--model"),
         (["STORE", "--port", "70000"], 2, "--port"),
+        (["STORE", "--bucket", "My_Data"], 2, "3 to 63 characters"),
+        (["STORE", "--first-byte-ms", "nan"], 2, "not a number of 0 or more"),
+        (["STORE", "--bytes-per-second", "-1"], 2, "not a number of 0 or more"),
+        (["/dev/null/store"], 1, "making /dev/null/store: Not a directory"),
         (["STORE", "--bind", "nowhere"], 1, "not an IP address"),
         (["STORE", "--faults", "/none.json"], 1, "/none.json"),
         (["/etc"], 1, "no store of this server"),
@@ -60,6 +69,12 @@ def test_wrong_use_is_explained(
     assert done.returncode == code
     assert expected in done.stderr
     assert not (tmp_path / "store").exists()
+
+
+def test_buckets_that_are_asked_for_are_there(start: Callable[..., EmbeddedServer]) -> None:
+    server = start("--bucket", "one", "--bucket", "two")
+    names = [bucket["Name"] for bucket in client_of(server).list_buckets()["Buckets"]]
+    assert names == ["one", "two"]
 
 
 @pytest.mark.parametrize("kill", [False, True])

@@ -14,7 +14,9 @@
 #include "support/common_options.h"
 #include "support/interrupt.h"
 #include "support/location.h"
+#include "support/standard_streams.h"
 #include "support/streams.h"
+#include "support/text.h"
 
 namespace headrace::cli {
 namespace {
@@ -31,7 +33,8 @@ constexpr const char* kHelpFooter = R"(Examples:
   headrace cat --range 0-1023 s3://bucket/model.safetensors | xxd
 
 Reads ahead while the output is taken. Exit status: 0 when all was printed, 1 when something failed
-(what was printed until then stays), 2 for wrong use.)";
+(what was printed until then stays), 2 for wrong use; when the reader ends first (`| head`), cat dies
+quietly of SIGPIPE, which is 141 in a shell.)";
 
 std::optional<std::uint64_t> Number(std::string_view text) {
   std::uint64_t number = 0;
@@ -81,10 +84,10 @@ int Cat(const CatArguments& arguments) {
     if (status.ok()) continue;
     exit_code = kExitFailed;
     if (interrupt.token().stop_requested()) break;
-    fmt::print(stderr, "headrace cat: {}\n", status.ToString());
+    PrintError("headrace cat: {}\n", ErrorText(status));
   }
   if (arguments.common.output.stats) {
-    for (const auto& [name, value] : client->Metrics()) fmt::print(stderr, "{} {}\n", name, value);
+    for (const auto& [name, value] : client->Metrics()) PrintError("{} {}\n", name, value);
   }
   return interrupt.Finish(exit_code);
 }

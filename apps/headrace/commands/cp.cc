@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 #include "base/macros.h"
 #include "commands/cp_context.h"
 #include "support/interrupt.h"
+#include "support/standard_streams.h"
 #include "support/text.h"
 
 namespace headrace::cli {
@@ -29,10 +31,13 @@ constexpr const char* kHelpFooter = R"(Examples:
 
 With --recursive both sides are folders. A download appears under its name only when it is whole, and
 never outside the target folder: keys with '..', '//' or a leading '/', and those that lead through a
-symbolic link, are refused and listed. Ctrl-C leaves no half file and no open upload.
+symbolic link, are refused and listed. A target such as /dev/stdout, a pipe or a device is written to.
+Ctrl-C leaves no half file and no open upload; kill -9 and a crash leave .headrace-PID-NUMBER.part files
+in the target folder, which may be deleted, and uploads that a lifecycle rule of the bucket should end.
 
 Exit status: 0 when all was copied, 1 when some of it was not, 2 for wrong use (nothing was done);
-after Ctrl-C the command dies of the signal.)";
+after Ctrl-C the command dies of the signal, and of SIGPIPE (141 in a shell) when nobody reads what it
+prints: then an object on standard output breaks off, and other copies are finished before.)";
 
 Status Usage(std::string message) {
   return Status(StatusCode::kInvalidArgument, std::move(message));
@@ -141,6 +146,9 @@ int Cp(CpArguments& arguments) {
   if (!source.ok()) return UsageError("cp", source.status());
   Result<Location> target = ParseLocation(arguments.target);
   if (!target.ok()) return UsageError("cp", target.status());
+  if (target->kind == Location::Kind::kLocal && DescriptorOf(target->path) == STDOUT_FILENO) {
+    target = Location{.kind = Location::Kind::kStream};  // /dev/stdout
+  }
   if (Status status = CheckPair(arguments, *source, *target); !status.ok()) {
     return UsageError("cp", status);
   }

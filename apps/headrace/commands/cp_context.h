@@ -58,9 +58,10 @@ Location AsFolder(const Location& location);
 std::string TargetKey(const Location& target, std::string_view name);
 
 // Calls `found` for each object of a folder that the filters accept, with its path below it; folder
-// markers (empty, ending in '/') too. Reports failures, and a folder in which nothing stands.
+// markers (empty, ending in '/') too; ends when it returns false. Reports failures, and a folder in
+// which nothing stands.
 void ForEachObject(
     const CpContext& context, const Location& folder,
-    const std::function<void(const ListEntry& entry, std::string_view relative)>& found);
+    const std::function<bool(const ListEntry& entry, std::string_view relative)>& found);
 
 }  // namespace headrace::cli

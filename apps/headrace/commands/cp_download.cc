@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <sys/stat.h>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/macros.h"
 #include "commands/cp_context.h"
+#include "support/standard_streams.h"
 #include "support/streams.h"
 #include "support/target_folder.h"
 
@@ -61,31 +63,40 @@ std::string Joined(const std::string& folder, std::string_view relative) {
 
 void DownloadFolder(const CpContext& context, const Location& source, const std::string& path) {
   std::shared_ptr<TargetFolder> folder;
-  if (!context.arguments.dryrun) {
-    Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path);
-    if (!opened.ok()) return context.reporter.Error(opened.status());
-    folder = std::move(*opened);
-  }
   const Location from = AsFolder(source);
   ForEachObject(context, from, [&](const ListEntry& entry, std::string_view relative) {
+    if (!folder && !context.arguments.dryrun) {  // not before there is something to put into it
+      Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path);
+      if (!opened.ok()) {
+        context.reporter.Error(opened.status());
+        return false;
+      }
+      folder = std::move(*opened);
+    }
     if (entry.size == 0 && (relative.empty() || relative.ends_with('/')))
-      return;  // a folder's marker
+      return true;  // a folder's marker
     Location one = from;
     one.key = entry.key;
     const std::string shown = Joined(path, relative);
     if (const Status status = CheckRelativePath(relative); !status.ok()) {
-      return context.reporter.Failed("download", one.Text(), shown, status);
+      context.reporter.Failed("download", one.Text(), shown, status);
+      return true;
     }
     DownloadOne(context, folder, one.Text(), std::string(relative), shown,
                 {entry.size, std::string(entry.etag)});
+    return true;
   });
 }
 
-// Into a device or pipe, which no rename may replace.
-void DownloadIntoDevice(const CpContext& context, const std::string& uri, const std::string& path) {
-  const ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+// Into a device, a pipe or an open descriptor, which no rename may replace.
+void DownloadInPlace(const CpContext& context, const std::string& uri, const std::string& path,
+                     std::optional<int> descriptor) {
+  if (context.arguments.dryrun) return context.reporter.DryRun("download", uri, path, 0);
+  // A descriptor is used as it stands: opening its file again would begin at the file's start.
+  const ScopedFd fd(descriptor ? ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0)
+                               : ::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) {
-    return context.reporter.Failed("download", uri, path, ErrnoStatus(errno, "opening it"));
+    return context.reporter.Failed("download", uri, path, ErrnoStatus(errno, "opening the target"));
   }
   std::uint64_t bytes = 0;
   const Status status =
@@ -102,6 +113,9 @@ void DownloadIntoDevice(const CpContext& context, const std::string& uri, const 
 void CpDownload(const CpContext& context, const Location& source, const Location& target) {
   if (context.arguments.recursive) return DownloadFolder(context, source, target.path);
   const std::string uri = source.Text();
+  if (const std::optional<int> descriptor = DescriptorOf(target.path)) {
+    return DownloadInPlace(context, uri, target.path, descriptor);
+  }
   std::error_code error;
   std::filesystem::path path(target.path);
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -112,8 +126,7 @@ void CpDownload(const CpContext& context, const Location& source, const Location
     }
     path /= name;
   } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    if (context.arguments.dryrun) return context.reporter.DryRun("download", uri, target.path, 0);
-    return DownloadIntoDevice(context, uri, target.path);
+    return DownloadInPlace(context, uri, target.path, std::nullopt);
   } else if (std::filesystem::exists(status)) {
     path = std::filesystem::canonical(path, error);  // a link to a file: the file is replaced
   }

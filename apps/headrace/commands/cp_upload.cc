@@ -55,7 +55,7 @@ void CpUpload(const CpContext& context, const Location& source, const Location& 
   struct stat info {};
   if (::stat(source.path.c_str(), &info) != 0) {
     return context.reporter.Failed("upload", source.path, to.Text(),
-                                   ErrnoStatus(errno, "opening it"));
+                                   ErrnoStatus(errno, "opening the file"));
   }
   if (!S_ISREG(info.st_mode)) {
     return context.reporter.Failed(

@@ -23,7 +23,7 @@ std::string TargetKey(const Location& target, std::string_view name) {
 
 void ForEachObject(
     const CpContext& context, const Location& folder,
-    const std::function<void(const ListEntry& entry, std::string_view relative)>& found) {
+    const std::function<bool(const ListEntry& entry, std::string_view relative)>& found) {
   Result<std::unique_ptr<Lister>> lister = context.client.List(folder.Text());
   if (!lister.ok()) return context.reporter.Error(lister.status());
   bool any = false;
@@ -34,7 +34,7 @@ void ForEachObject(
     any = true;
     for (const ListEntry& entry : *page) {
       const std::string_view relative = entry.key.substr(folder.key.size());
-      if (context.filters.Accepts(relative)) found(entry, relative);
+      if (context.filters.Accepts(relative) && !found(entry, relative)) return;
     }
   }
   if (!any) {
@@ -78,6 +78,7 @@ void CpWithinS3(const CpContext& context, const Location& source, const Location
     Location to = into;
     to.key += relative;
     CopyOne(context, one.Text(), to.Text(), entry.size);
+    return true;
   });
 }
 

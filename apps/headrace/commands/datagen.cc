@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "datagen/datagen.h"
+#include "support/standard_streams.h"
 
 namespace headrace::cli {
 namespace {
@@ -72,12 +73,13 @@ datagen::Progress ShowProgress(bool quiet) {
         const bool last = done == total;
         if (Clock::now() - shown < interval && !(last && terminal)) return;
         shown = Clock::now();
-        fmt::print(stderr, "{}{} of {} files{}", terminal ? "\r" : "", done, total,
+        PrintError("{}{} of {} files{}", terminal ? "\r" : "", done, total,
                    terminal && !last ? "" : "\n");
       };
 }
 
 int Report(const Options& options, const Result<datagen::Totals>& totals, Clock::time_point begin) {
+  Output out(stdout);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (options.json) {
     nlohmann::json summary;
@@ -88,13 +90,14 @@ int Report(const Options& options, const Result<datagen::Totals>& totals, Clock:
       summary["error"] = totals.status().ToString();
     }
     summary["seconds"] = seconds;
-    fmt::print("{}\n", nlohmann::json{{"summary", summary}}.dump());
+    out.Line(nlohmann::json{{"summary", summary}}.dump());
   } else if (totals.ok() && !options.quiet) {
-    fmt::print("{} files, {:.1f} MB in {} ({:.1f} s)\n", totals->files,
-               static_cast<double>(totals->bytes) / 1e6, options.common.folder.string(), seconds);
+    out.Line(fmt::format("{} files, {:.1f} MB in {} ({:.1f} s)", totals->files,
+                         static_cast<double>(totals->bytes) / 1e6, options.common.folder.string(),
+                         seconds));
   }
-  if (totals.ok()) return kExitOk;
-  if (!options.json) fmt::print(stderr, "headrace datagen: {}\n", totals.status().ToString());
+  if (totals.ok()) return out.Finish("headrace datagen", kExitOk);
+  if (!options.json) PrintError("headrace datagen: {}\n", totals.status().ToString());
   return totals.status().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 

@@ -13,6 +13,7 @@
 #include "support/common_options.h"
 #include "support/interrupt.h"
 #include "support/location.h"
+#include "support/standard_streams.h"
 #include "support/text.h"
 
 namespace headrace::cli {
@@ -33,36 +34,15 @@ constexpr const char* kHelpFooter = R"(Examples:
   headrace ls --recursive --human-readable --summarize s3://bucket
   headrace ls --recursive --json s3://bucket/train/ | jq -r .key
 
-Exit status: 0 when something was listed, 1 when nothing was found or the listing failed, 2 for wrong
-use. Without --json, control characters and backslashes in keys are shown as \xNN and \\.)";
-
-// Output of perhaps millions of lines: gathered, so that each is not a system call.
-class LineBuffer {
- public:
-  ~LineBuffer() { Flush(); }
-  void Add(std::string_view line) {
-    text_ += line;
-    text_ += '\n';
-    if (text_.size() > (1 << 16)) Flush();
-  }
-  // False when standard output cannot be written to.
-  bool Flush() {
-    ok_ = ok_ && std::fwrite(text_.data(), 1, text_.size(), stdout) == text_.size() &&
-          std::fflush(stdout) == 0;
-    text_.clear();
-    return ok_;
-  }
-  bool ok() const { return ok_; }
-
- private:
-  std::string text_;
-  bool ok_ = true;
-};
+Exit status: 0 when all was listed, be it no bucket at all or an empty one; 1 when nothing stands
+under a prefix or the listing failed; 2 for wrong use. When the reader ends first (`| head`), ls dies
+quietly of SIGPIPE, which is 141 in a shell. Without --json, control characters and backslashes in keys
+are shown as \xNN and \\.)";
 
 class Listing {
  public:
-  Listing(const LsArguments& arguments, const Location& where)
-      : arguments_(arguments), where_(where) {
+  Listing(const LsArguments& arguments, const Location& where, Output& out)
+      : arguments_(arguments), where_(where), out_(out) {
     // Keys are shown below the folder that is listed, as `aws s3 ls` does.
     if (!arguments.recursive) shown_from_ = where.key.rfind('/') + 1;
   }
@@ -82,7 +62,6 @@ class Listing {
   }
 
   bool found() const { return objects_ + prefixes_ > 0; }
-  LineBuffer& lines() { return lines_; }
 
   void Summarize(const Client& client) {
     if (arguments_.common.output.json) {
@@ -90,16 +69,16 @@ class Listing {
       if (arguments_.common.output.stats) {
         for (const auto& [name, value] : client.Metrics()) summary["metrics"][name] = value;
       }
-      lines_.Add(Dump({{"summary", std::move(summary)}}));
+      out_.Line(Dump({{"summary", std::move(summary)}}));
       return;
     }
     if (arguments_.summarize) {
       const std::string total = arguments_.human_readable ? HumanBytes(static_cast<double>(bytes_))
                                                           : std::to_string(bytes_);
-      lines_.Add(fmt::format("\nTotal Objects: {}\n   Total Size: {}", objects_, total));
+      out_.Line(fmt::format("\nTotal Objects: {}\n   Total Size: {}", objects_, total));
     }
     if (arguments_.common.output.stats) {
-      for (const auto& [name, value] : client.Metrics()) fmt::print(stderr, "{} {}\n", name, value);
+      for (const auto& [name, value] : client.Metrics()) PrintError("{} {}\n", name, value);
     }
   }
 
@@ -115,68 +94,63 @@ class Listing {
       line["last_modified"] = UtcTime(entry.last_modified);
       line["storage_class"] = entry.storage_class.empty() ? "STANDARD" : entry.storage_class;
     }
-    lines_.Add(Dump(line));
+    out_.Line(Dump(line));
   }
 
   void AddText(const ListEntry& entry) {
     const std::string name = Printable(entry.key.substr(std::min(shown_from_, entry.key.size())));
     if (entry.is_prefix) {
-      lines_.Add(fmt::format("{:>30} {}", "PRE", name));
+      out_.Line(fmt::format("{:>30} {}", "PRE", name));
       return;
     }
     const std::string size = arguments_.human_readable ? HumanBytes(static_cast<double>(entry.size))
                                                        : std::to_string(entry.size);
-    lines_.Add(fmt::format("{} {:>10} {}", LocalTime(entry.last_modified), size, name));
+    out_.Line(fmt::format("{} {:>10} {}", LocalTime(entry.last_modified), size, name));
   }
 
   const LsArguments& arguments_;
   const Location& where_;
+  Output& out_;
   std::size_t shown_from_ = 0;
-  LineBuffer lines_;
   std::uint64_t objects_ = 0;
   std::uint64_t prefixes_ = 0;
   std::uint64_t bytes_ = 0;
 };
 
-int Fail(const Status& status) {
-  std::fflush(stdout);
-  fmt::print(stderr, "headrace ls: {}\n", status.ToString());
+int Fail(Output& out, const Status& status) {
+  out.Flush();
+  PrintError("headrace ls: {}\n", ErrorText(status));
   return kExitFailed;
 }
 
-int ListBuckets(const LsArguments& arguments, Client& client, std::stop_token stop) {
+int ListBuckets(const LsArguments& arguments, Client& client, Output& out, std::stop_token stop) {
   Result<std::vector<std::string>> buckets = client.ListBuckets(std::move(stop));
-  if (!buckets.ok()) return Fail(buckets.status());
-  LineBuffer lines;
+  if (!buckets.ok()) return Fail(out, buckets.status());
   for (const std::string& bucket : *buckets) {
-    lines.Add(arguments.common.output.json ? Dump({{"bucket", bucket}}) : Printable(bucket));
+    out.Line(arguments.common.output.json ? Dump({{"bucket", bucket}}) : Printable(bucket));
   }
-  if (arguments.common.output.json) lines.Add(Dump({{"summary", {{"buckets", buckets->size()}}}}));
-  return lines.Flush() ? kExitOk : kExitFailed;
+  if (arguments.common.output.json) out.Line(Dump({{"summary", {{"buckets", buckets->size()}}}}));
+  return kExitOk;
 }
 
-int ListObjects(const LsArguments& arguments, const Location& where, Client& client,
+int ListObjects(const LsArguments& arguments, const Location& where, Client& client, Output& out,
                 std::stop_token stop) {
   ListOptions options;
   options.delimited = !arguments.recursive;
   Result<std::unique_ptr<Lister>> lister = client.List(where.Text(), options);
-  if (!lister.ok()) return Fail(lister.status());
-  Listing listing(arguments, where);
+  if (!lister.ok()) return Fail(out, lister.status());
+  Listing listing(arguments, where, out);
   for (;;) {
     Result<std::span<const ListEntry>> page = (*lister)->NextPage(stop);
-    if (!page.ok()) {
-      listing.lines().Flush();
-      return Fail(page.status());
-    }
+    if (!page.ok()) return Fail(out, page.status());
     if (page->empty()) break;
     for (const ListEntry& entry : *page) listing.Add(entry);
-    if (!listing.lines().ok()) return kExitFailed;  // `| head` has read enough
+    if (!out.ok()) return kExitOk;  // nobody reads the rest; Output::Finish() decides
   }
   listing.Summarize(client);
-  if (!listing.lines().Flush()) return kExitFailed;
   if (listing.found() || where.key.empty()) return kExitOk;
-  return Fail(Status(StatusCode::kNotFound,
-                     fmt::format("nothing stands under {}", Printable(where.Text()))));
+  return Fail(out, Status(StatusCode::kNotFound,
+                          fmt::format("nothing stands under {}", Printable(where.Text()))));
 }
 
 int Ls(const LsArguments& arguments) {
@@ -191,8 +165,10 @@ int Ls(const LsArguments& arguments) {
   }
   const std::shared_ptr<Client> client = OpenClient("ls", arguments.common, &exit_code);
   if (!client) return exit_code;
-  return interrupt.Finish(buckets ? ListBuckets(arguments, *client, interrupt.token())
-                                  : ListObjects(arguments, where, *client, interrupt.token()));
+  Output out(stdout);
+  exit_code = buckets ? ListBuckets(arguments, *client, out, interrupt.token())
+                      : ListObjects(arguments, where, *client, out, interrupt.token());
+  return interrupt.Finish(out.Finish("headrace ls", exit_code));
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/macros.h"
 #include "headrace/client.h"
 #include "support/common_options.h"
 #include "support/filter_options.h"
 #include "support/interrupt.h"
 #include "support/location.h"
+#include "support/text.h"
 #include "support/transfer_pool.h"
 
 namespace headrace::cli {
@@ -33,7 +35,8 @@ constexpr const char* kHelpFooter = R"(Examples:
   headrace rm --recursive --exclude '*' --include '*.tmp' s3://bucket/run-17/
 
 With --recursive an address is a folder: s3://bucket/run-1 does not touch run-17. Deleting what is not
-there succeeds, as in S3. Exit status: 0 when all is gone, 1 when some of it is not, 2 for wrong use.)";
+there succeeds, as in S3; s3://bucket/run-17/ with objects below it needs --recursive. Exit status: 0
+when all is gone, 1 when some of it is not, 2 for wrong use.)";
 
 class Remover {
  public:
@@ -112,32 +115,52 @@ class Remover {
   TransferPool pool_;
 };
 
-int Rm(const RmArguments& arguments) {
-  Interrupt interrupt;
+// kInvalidArgument for "folder/" when no object has that very name, but some stand below.
+Status CheckNoFolder(const Location& location, Client& client, std::stop_token stop) {
+  if (!location.key.ends_with('/')) return {};
+  Result<std::unique_ptr<Lister>> lister = client.List(location.Text(), {.delimited = true});
+  if (!lister.ok()) return {};
+  const Result<std::span<const ListEntry>> page = (*lister)->NextPage(std::move(stop));
+  // Who may not list may still delete.
+  if (!page.ok() || page->empty() || page->front().key == location.key) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("'{}' is a folder; add --recursive", Printable(location.Text())));
+}
+
+// What the arguments name; kInvalidArgument for wrong use.
+Result<std::vector<Location>> ParseArguments(const RmArguments& arguments) {
   std::vector<Location> locations;
   for (const std::string& uri : arguments.uris) {
-    Result<Location> location = ParseS3(uri);
-    if (!location.ok()) return UsageError("rm", location.status());
-    if (location->key.empty() && !arguments.recursive) {
-      return UsageError("rm",
-                        Status(StatusCode::kInvalidArgument,
-                               fmt::format("'{}' is a bucket; add --recursive to delete all that "
-                                           "is in it",
-                                           uri)));
+    ASSIGN_OR_RETURN(Location location, ParseS3(uri));
+    if (location.key.empty() && !arguments.recursive) {
+      return Status(
+          StatusCode::kInvalidArgument,
+          fmt::format("'{}' is a bucket; add --recursive to delete all that is in it", uri));
     }
-    locations.push_back(*std::move(location));
+    locations.push_back(std::move(location));
   }
   if (!arguments.recursive && !MakeFilters(arguments.filters).empty()) {
-    return UsageError(
-        "rm", Status(StatusCode::kInvalidArgument, "--include and --exclude need --recursive"));
+    return Status(StatusCode::kInvalidArgument, "--include and --exclude need --recursive");
   }
+  return locations;
+}
+
+int Rm(const RmArguments& arguments) {
+  Interrupt interrupt;
+  const Result<std::vector<Location>> locations = ParseArguments(arguments);
+  if (!locations.ok()) return UsageError("rm", locations.status());
   int exit_code = kExitOk;
   const std::shared_ptr<Client> client = OpenClient("rm", arguments.common, &exit_code);
   if (!client) return exit_code;
+  for (const Location& location : *locations) {
+    if (arguments.recursive) break;
+    const Status status = CheckNoFolder(location, *client, interrupt.token());
+    if (!status.ok()) return UsageError("rm", status);
+  }
   Reporter reporter("rm", arguments.common.output);
   {
     Remover remover(arguments, *client, reporter, interrupt.token());
-    for (const Location& location : locations) {
+    for (const Location& location : *locations) {
       if (arguments.recursive) {
         remover.AddFolder(location);
       } else {

@@ -13,6 +13,7 @@
 #include "support/common_options.h"
 #include "support/interrupt.h"
 #include "support/location.h"
+#include "support/standard_streams.h"
 #include "support/text.h"
 
 namespace headrace::cli {
@@ -30,19 +31,22 @@ constexpr const char* kHelpFooter = R"(Examples:
 A prefix that is not itself an object is not found. Exit status: 0 when all were found, 1 when some
 were not, 2 for wrong use.)";
 
-void PrintText(const std::string& uri, const ObjectInfo& info) {
-  fmt::print("         URI: {}\n", Printable(uri));
-  fmt::print("        Size: {} ({})\n", info.size, HumanBytes(static_cast<double>(info.size)));
-  fmt::print("    Modified: {}\n", LocalTime(info.last_modified));
-  fmt::print("        ETag: {}\n", Printable(info.etag));
-  fmt::print("       Class: {}\n", info.storage_class.empty() ? "STANDARD" : info.storage_class);
-  if (!info.content_type.empty()) fmt::print("        Type: {}\n", Printable(info.content_type));
+void PrintText(Output& out, const std::string& uri, const ObjectInfo& info) {
+  out.Line(fmt::format("         URI: {}", Printable(uri)));
+  out.Line(
+      fmt::format("        Size: {} ({})", info.size, HumanBytes(static_cast<double>(info.size))));
+  out.Line(fmt::format("    Modified: {}", LocalTime(info.last_modified)));
+  out.Line(fmt::format("        ETag: {}", Printable(info.etag)));
+  out.Line(fmt::format("       Class: {}",
+                       info.storage_class.empty() ? "STANDARD" : info.storage_class));
+  if (!info.content_type.empty())
+    out.Line(fmt::format("        Type: {}", Printable(info.content_type)));
   for (const auto& [name, value] : info.metadata) {
-    fmt::print("    Metadata: {}={}\n", Printable(name), Printable(value));
+    out.Line(fmt::format("    Metadata: {}={}", Printable(name), Printable(value)));
   }
 }
 
-void PrintJson(const ObjectInfo& info) {
+void PrintJson(Output& out, const ObjectInfo& info) {
   nlohmann::json line = {{"bucket", info.bucket}};
   PutName(line, "key", info.key);
   line["size"] = info.size;
@@ -51,7 +55,7 @@ void PrintJson(const ObjectInfo& info) {
   line["storage_class"] = info.storage_class.empty() ? "STANDARD" : info.storage_class;
   line["content_type"] = info.content_type;
   line["metadata"] = info.metadata;
-  fmt::print("{}\n", Dump(line));
+  out.Line(Dump(line));
 }
 
 int Stat(const StatArguments& arguments) {
@@ -72,6 +76,7 @@ int Stat(const StatArguments& arguments) {
   const std::shared_ptr<Client> client = OpenClient("stat", arguments.common, &exit_code);
   if (!client) return exit_code;
 
+  Output out(stdout);
   std::uint64_t found = 0;
   std::uint64_t bytes = 0;
   for (const Location& location : locations) {
@@ -81,9 +86,9 @@ int Stat(const StatArguments& arguments) {
       ++found;
       bytes += info->size;
       if (output.json) {
-        PrintJson(*info);
+        PrintJson(out, *info);
       } else if (!output.quiet) {
-        PrintText(uri, *info);
+        PrintText(out, uri, *info);
       }
       continue;
     }
@@ -91,12 +96,12 @@ int Stat(const StatArguments& arguments) {
     if (output.json) {
       nlohmann::json line = {{"bucket", location.bucket}};
       PutName(line, "key", location.key);
-      line["error"] = info.status().ToString();
+      line["error"] = ErrorText(info.status());
       line["code"] = StatusCodeName(info.status().code());
-      fmt::print("{}\n", Dump(line));
+      out.Line(Dump(line));
     } else {
-      std::fflush(stdout);
-      fmt::print(stderr, "headrace stat: {}\n", info.status().ToString());
+      out.Flush();
+      PrintError("headrace stat: {}\n", ErrorText(info.status()));
     }
     if (interrupt.token().stop_requested()) break;
   }
@@ -106,12 +111,11 @@ int Stat(const StatArguments& arguments) {
     if (output.stats) {
       for (const auto& [name, value] : client->Metrics()) summary["metrics"][name] = value;
     }
-    fmt::print("{}\n", Dump({{"summary", std::move(summary)}}));
+    out.Line(Dump({{"summary", std::move(summary)}}));
   } else if (output.stats) {
-    for (const auto& [name, value] : client->Metrics()) fmt::print(stderr, "{} {}\n", name, value);
+    for (const auto& [name, value] : client->Metrics()) PrintError("{} {}\n", name, value);
   }
-  if (std::fflush(stdout) != 0) exit_code = kExitFailed;
-  return interrupt.Finish(exit_code);
+  return interrupt.Finish(out.Finish("headrace stat", exit_code));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands/command.h"
+#include "support/standard_streams.h"
 #include "support/text.h"
 
 namespace headrace::cli {
@@ -57,7 +58,7 @@ void AddOutputOptions(CLI::App& verb, CommonOptions* options) {
 }
 
 int UsageError(const std::string& verb, const Status& status) {
-  fmt::print(stderr, "headrace {}: {}\nSee headrace {} --help\n", verb, status.message(), verb);
+  PrintError("headrace {}: {}\nSee headrace {} --help\n", verb, status.message(), verb);
   return kExitUsage;
 }
 
@@ -77,7 +78,7 @@ std::shared_ptr<Client> OpenClient(const std::string& verb, const CommonOptions&
   if (opened.status().code() == StatusCode::kInvalidArgument) {
     *exit_code = UsageError(verb, opened.status());
   } else {
-    fmt::print(stderr, "headrace {}: {}\n", verb, opened.status().ToString());
+    PrintError("headrace {}: {}\n", verb, opened.status().ToString());
     *exit_code = kExitFailed;
   }
   return nullptr;

@@ -2,16 +2,15 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace headrace::cli {
-namespace {
+#include "support/standard_streams.h"
 
-[[noreturn]] void DieOf(int signal) {
+namespace headrace::cli {
+void DieOf(int signal) {
   std::signal(signal, SIG_DFL);
   sigset_t one;
   sigemptyset(&one);
@@ -20,8 +19,6 @@ namespace {
   ::kill(::getpid(), signal);
   ::_exit(128 + signal);
 }
-
-}  // namespace
 
 Interrupt::Interrupt() {
   // A peer that closes its connection, or `| head`, is an error to report, not a reason to die.
@@ -56,7 +53,7 @@ void Interrupt::Watch() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (received_ != 0) DieOf(signal);
     received_ = signal;
-    fmt::print(stderr, "\nheadrace: stopping, and removing what is unfinished\n");
+    PrintError("\nheadrace: stopping, and removing what is unfinished\n");
     stop_.request_stop();
   }
 }

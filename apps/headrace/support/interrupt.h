@@ -9,6 +9,9 @@
 
 namespace headrace::cli {
 
+// Ends the process by `signal`, whatever was set up for it.
+[[noreturn]] void DieOf(int signal);
+
 // Make one before any other thread starts: it blocks SIGINT, SIGTERM and SIGHUP for all later ones
 // and receives them itself. The first requests a stop; a second ends the process at once. A signal
 // that was ignored at the start (nohup) stays ignored.

@@ -1,5 +1,6 @@
 #include "support/location.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/macros.h"
@@ -43,6 +44,13 @@ Result<Location> ParseS3(std::string_view argument) {
                   fmt::format("'{}' is not an S3 address; write s3://bucket/key", argument));
   }
   return location;
+}
+
+bool IsBucketName(std::string_view name) {
+  auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return name.size() >= 3 && name.size() <= 63 && alnum(name.front()) && alnum(name.back()) &&
+         name.find("..") == std::string_view::npos &&
+         std::ranges::all_of(name, [&](char c) { return alnum(c) || c == '.' || c == '-'; });
 }
 
 std::string_view Basename(std::string_view path) {

@@ -26,6 +26,13 @@ Result<Location> ParseLocation(std::string_view argument);
 // The same, and it must be an S3 address.
 Result<Location> ParseS3(std::string_view argument);
 
+// S3's rule for new buckets, as a message can say it, and whether a name keeps it. Some old buckets
+// do not.
+inline constexpr std::string_view kBucketNameRule =
+    "names of buckets are 3 to 63 characters: lower-case letters, digits, dots and hyphens, the "
+    "first and the last a letter or digit, and no two dots in a row";
+bool IsBucketName(std::string_view name);
+
 // The part after the last '/', which is empty for a folder.
 std::string_view Basename(std::string_view path);
 

@@ -51,7 +51,10 @@ std::string Dump(const nlohmann::json& object) {
 }
 
 Reporter::Reporter(std::string verb, const OutputOptions& options)
-    : verb_(std::move(verb)), options_(options), terminal_(::isatty(STDERR_FILENO) == 1) {
+    : verb_(std::move(verb)),
+      options_(options),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      out_(options.out) {
   if (options.progress && !options.quiet) {
     ticker_ = std::jthread([this](std::stop_token stop) { Tick(stop); });
   }
@@ -61,14 +64,14 @@ Reporter::~Reporter() = default;
 
 void Reporter::ClearProgress() {
   if (!progress_shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  PrintError("\r\x1b[K");
   progress_shown_ = false;
 }
 
 void Reporter::Line(std::string_view text) {
   ClearProgress();
-  fmt::print(options_.out, "{}\n", text);
-  std::fflush(options_.out);
+  out_.Line(text);
+  out_.Flush();
 }
 
 void Reporter::JsonLine(const nlohmann::json& line) { Line(Dump(line)); }
@@ -103,14 +106,14 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
   ++failed_;
   if (options_.json) {
     nlohmann::json line = ResultLine(source, target, 0, "failed");
-    line["error"] = status.ToString();
+    line["error"] = ErrorText(status);
     line["code"] = StatusCodeName(status.code());
     JsonLine(line);
     return;
   }
   if (status.code() == StatusCode::kCancelled) return;  // the user knows, and there may be many
   ClearProgress();
-  fmt::print(stderr, "{} failed: {}: {}\n", action, Arrow(source, target), status.ToString());
+  PrintError("{} failed: {}: {}\n", action, Arrow(source, target), ErrorText(status));
 }
 
 void Reporter::Error(const Status& status) {
@@ -118,7 +121,7 @@ void Reporter::Error(const Status& status) {
   error_ = true;
   if (status.code() == StatusCode::kCancelled) return;
   ClearProgress();
-  fmt::print(stderr, "headrace {}: {}\n", verb_, status.ToString());
+  PrintError("headrace {}: {}\n", verb_, ErrorText(status));
 }
 
 void Reporter::Planned(std::uint64_t bytes) {
@@ -132,9 +135,12 @@ std::string Reporter::ProgressText() const {
   const auto planned = static_cast<double>(bytes_planned_.load());
   const double rate = elapsed.count() > 0 ? moved / elapsed.count() : 0;
   const bool all = all_planned_;
-  std::string text = fmt::format("{} of {}{}, {}/s, {} of {}{} objects", HumanBytes(moved),
-                                 all ? "" : "at least ", HumanBytes(planned), HumanBytes(rate),
-                                 done_ + failed_, planned_.load(), all ? "" : "+");
+  const char* at_least = all ? "" : "at least ";
+  std::string text = HumanBytes(moved);
+  // A stream's size is not known, nor that of a single object before it comes.
+  if (planned > 0) text += fmt::format(" of {}{}", at_least, HumanBytes(planned));
+  text += fmt::format(", {}/s, {} of {}{} objects", HumanBytes(rate), done_ + failed_, at_least,
+                      planned_.load());
   if (failed_ > 0) text += fmt::format(", {} failed", failed_);
   if (all && rate > 0 && planned > moved) {
     text += fmt::format(", {} left", HumanSeconds((planned - moved) / rate));
@@ -148,10 +154,10 @@ void Reporter::Tick(std::stop_token stop) {
   while (!wake_.wait_for(lock, stop, tick, [&stop] { return stop.stop_requested(); })) {
     if (planned_ == 0 && bytes_moved_ == 0) continue;
     if (terminal_) {
-      fmt::print(stderr, "\r\x1b[K{}", ProgressText());
+      PrintError("\r\x1b[K{}", ProgressText());
       progress_shown_ = true;
     } else {
-      fmt::print(stderr, "{}\n", ProgressText());
+      PrintError("{}\n", ProgressText());
     }
     std::fflush(stderr);
   }
@@ -176,14 +182,12 @@ int Reporter::Finish(const std::vector<std::pair<std::string, double>>& metrics)
     }
     JsonLine({{"summary", std::move(summary)}});
   } else if (options_.stats) {
-    fmt::print(stderr, "{} objects, {}, {:.2f} s, {}/s, {} failed\n", done_,
+    PrintError("{} objects, {}, {:.2f} s, {}/s, {} failed\n", done_,
                HumanBytes(static_cast<double>(done_bytes_)), elapsed.count(),
                HumanBytes(static_cast<double>(done_bytes_) / elapsed.count()), failed_);
-    for (const auto& [name, value] : metrics) fmt::print(stderr, "{} {}\n", name, value);
+    for (const auto& [name, value] : metrics) PrintError("{} {}\n", name, value);
   }
-  // A full disk or a closed pipe behind standard output is a failure, too.
-  const bool written = std::fflush(options_.out) == 0 && std::ferror(options_.out) == 0;
-  return failed_ == 0 && !error_ && written ? 0 : 1;
+  return out_.Finish("headrace " + verb_, failed_ == 0 && !error_ ? 0 : 1);
 }
 
 }  // namespace headrace::cli

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/status.h"
+#include "support/standard_streams.h"
 
 namespace headrace::cli {
 
@@ -60,7 +61,7 @@ class Reporter {
   int Finish(const std::vector<std::pair<std::string, double>>& metrics);
 
  private:
-  void Line(std::string_view text);           // REQUIRES: mu_ held
+  void Line(std::string_view text);           // REQUIRES: mu_ held; seen at once
   void JsonLine(const nlohmann::json& line);  // REQUIRES: mu_ held
   void ClearProgress();                       // REQUIRES: mu_ held
   std::string ProgressText() const;
@@ -77,6 +78,7 @@ class Reporter {
   std::atomic<bool> all_planned_ = false;
 
   mutable std::mutex mu_;
+  Output out_;  // guarded by mu_
   std::condition_variable_any wake_;
   std::uint64_t done_ = 0;        // guarded by mu_
   std::uint64_t failed_ = 0;      // guarded by mu_

@@ -11,6 +11,7 @@
 
 #include "base/file_io.h"
 #include "base/macros.h"
+#include "support/interrupt.h"
 #include "support/target_folder.h"
 
 namespace headrace::cli {
@@ -42,7 +43,10 @@ Status WriteAll(int fd, std::span<const std::byte> bytes, std::stop_token stop) 
     const std::size_t piece = std::min<std::size_t>(bytes.size(), 65536);
     const ssize_t n = ::write(fd, bytes.data(), piece);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) return ErrnoStatus(errno, "writing to standard output");
+    if (n < 0 && errno == EPIPE && fd == STDOUT_FILENO) DieOf(SIGPIPE);
+    if (n < 0) {
+      return ErrnoStatus(errno, fd == STDOUT_FILENO ? "writing to standard output" : "writing");
+    }
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return {};

@@ -13,7 +13,8 @@
 namespace headrace::cli {
 
 // Writes all of `bytes` to a descriptor. kCancelled when `stop` comes first, also while a pipe is
-// full; kIo and its like otherwise.
+// full; kIo and its like otherwise. When the reader of standard output has gone (`| head`) the
+// process dies quietly of SIGPIPE, as coreutils do.
 Status WriteAll(int fd, std::span<const std::byte> bytes, std::stop_token stop);
 
 // Reads up to out.size() bytes; 0 at the end. kCancelled as above.

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <fmt/format.h>
 
+#include "support/location.h"
+
 namespace headrace::cli {
 namespace {
 
@@ -85,6 +87,17 @@ std::string HumanSeconds(double seconds) {
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string ErrorText(const Status& status) {
+  if (status.code() == StatusCode::kCancelled) return "interrupted";
+  const ErrorInfo& info = status.info();
+  const bool maybe_no_bucket = info.http_status == 404 && info.s3_code != "NoSuchKey";
+  if (!maybe_no_bucket || info.bucket.empty() || IsBucketName(info.bucket)) {
+    return status.ToString();
+  }
+  return Status(status.code(), fmt::format("{}; {}", status.message(), kBucketNameRule), info)
+      .ToString();
 }
 
 Result<std::uint64_t> ParseBytes(std::string_view text) {

@@ -28,4 +28,8 @@ std::string HumanSeconds(double seconds);
 // most 2^63 - 1. kInvalidArgument otherwise.
 Result<std::uint64_t> ParseBytes(std::string_view text);
 
+// An error on one line: ToString(), except that Ctrl-C is called so and that a bucket which cannot
+// exist by its name is told the rule.
+std::string ErrorText(const Status& status);
+
 }  // namespace headrace::cli

@@ -1,9 +1,12 @@
 #include "support/text.h"
 
 #include <chrono>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string>
 
 #include "support/content_type.h"
+#include "support/location.h"
 
 namespace headrace::cli {
 namespace {
@@ -56,6 +59,30 @@ TEST(ContentType, FollowsTheLastExtension) {
   EXPECT_EQ(GuessContentType("a.jpg/x"), "");
   EXPECT_EQ(GuessContentType(".jpg"), "");
   EXPECT_EQ(GuessContentType("x."), "");
+}
+
+TEST(ErrorText, TellsTheRuleToBucketsThatCannotExist) {
+  auto of = [](const char* bucket, const char* code) {
+    ErrorInfo info;
+    info.http_status = 404;
+    info.bucket = bucket;
+    info.s3_code = code;
+    return ErrorText(Status(StatusCode::kNotFound, "no such bucket", info));
+  };
+  EXPECT_THAT(of("My_Data", "NoSuchBucket"),
+              testing::HasSubstr("no such bucket; names of buckets"));
+  EXPECT_EQ(of("My_Data", "NoSuchKey"), "NotFound: no such bucket [HTTP 404 NoSuchKey]");
+  EXPECT_EQ(of("my-data", "NoSuchBucket"), "NotFound: no such bucket [HTTP 404 NoSuchBucket]");
+  EXPECT_EQ(ErrorText(Status(StatusCode::kCancelled, "stopped by the caller")), "interrupted");
+}
+
+TEST(IsBucketName, KeepsToTheRule) {
+  for (const char* good : {"abc", "a.b", "1-2", "my.bucket-1"}) EXPECT_TRUE(IsBucketName(good));
+  for (const char* bad : {"", "ab", "Abc", "a_b", "-ab", "ab.", "a..b", "a b"}) {
+    EXPECT_FALSE(IsBucketName(bad)) << bad;
+  }
+  EXPECT_TRUE(IsBucketName(std::string(63, 'a')));
+  EXPECT_FALSE(IsBucketName(std::string(64, 'a')));
 }
 
 }  // namespace
