@@ -619,14 +619,18 @@ def test_the_answer_to_a_create_only_write_is_lost(
     row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
 ) -> None:
     assert row.outcome == "success"
-    client = connect()
     for operation, body in (("PutObject", BODY), ("CompleteMultipartUpload", BODY * 20)):
-        faults({"operation": operation, "do": "close", "execute": True, "times": 1})
-        client.put(bucket.uri(operation), body, if_none_match=True)
-        assert bucket.get(operation) == body
-        with pytest.raises(headrace.Error) as caught:
-            client.put(bucket.uri(operation), body[::-1], if_none_match=True)
-        assert caught.value.code == "AlreadyExists"
+        for kept_connection in (False, True):
+            client = connect()
+            key = f"{operation}-{kept_connection}"
+            if kept_connection:
+                client.put(bucket.uri("other"), body)
+            faults({"operation": operation, "do": "close", "execute": True, "times": 1})
+            client.put(bucket.uri(key), body, if_none_match=True)
+            assert bucket.get(key) == body
+            with pytest.raises(headrace.Error) as caught:
+                client.put(bucket.uri(key), body[::-1], if_none_match=True)
+            assert caught.value.code == "AlreadyExists"
 
 
 def test_there_is_no_checksum_to_verify(

@@ -382,6 +382,7 @@ bool ActiveRequest::Attempt::OnBody(std::span<const std::byte> bytes) {
 void ActiveRequest::Attempt::OnEnd(const net::TransferEnd& end) {
   ActiveRequest& r = *owner;
   transfer = 0;
+  r.machine_.CountResends(end.resends);
   using Kind = net::TransferEnd::Kind;
   const bool cut = end.kind == Kind::kStopped && good && r.reply_.cut_short();
   if (!refusal.ok()) {

@@ -72,6 +72,8 @@ class AttemptMachine {
   // that the next attempt asks for the rest only.
   Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool kept_bytes,
                     SteadyTime now);
+  // An attempt's request was sent so many times more than once.
+  void CountResends(int resends) { attempts_ += resends; }
   // Bytes moved, in either direction, by the attempt in `slot` since it began.
   void SetBytesMoved(int slot, std::uint64_t bytes, SteadyTime now);
   Actions OnTimer(SteadyTime now);
@@ -79,7 +81,7 @@ class AttemptMachine {
   // When OnTimer wants to be called next. It may be called at any time.
   SteadyTime next_timer() const;
 
-  int attempts() const { return attempts_; }  // sent so far, hedges included
+  int attempts() const { return attempts_; }  // sent so far, hedges and resends included
   bool hedge_won() const { return hedge_won_; }
 
  private:
