@@ -58,7 +58,6 @@ AttemptMachine::Actions AttemptMachine::OnGoodHead(int slot, SteadyTime now) {
   Attempt& attempt = slots_[static_cast<std::size_t>(slot)];
   attempt.last_change = now;
   hedge_won_ = attempt.hedge;
-  Progress(now);
   for (int i = 0; i < kSlots; ++i) {
     Attempt& other = slots_[static_cast<std::size_t>(i)];
     if (i != slot && std::exchange(other.live, false)) actions.abort.push_back(i);
@@ -74,7 +73,7 @@ AttemptMachine::Actions AttemptMachine::OnComplete(int slot, SteadyTime) {
 }
 
 AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_class,
-                                                  Duration retry_after, bool kept_bytes,
+                                                  Duration retry_after, bool advanced,
                                                   SteadyTime now) {
   Actions actions;
   if (finished_) return actions;
@@ -84,7 +83,7 @@ AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_cla
   if (error_class == ErrorClass::kThrottle) context_.hedges->OnThrottle(now);
   if (LiveCount() > 0) return actions;  // a racer is still under way
   hedge_at_ = SteadyTime::max();
-  if (kept_bytes) {
+  if (advanced) {
     retry_.MadeProgress();
     Progress(now);
   }

@@ -68,9 +68,9 @@ class AttemptMachine {
   Actions OnGoodHead(int slot, SteadyTime now);
   // The answer is whole. REQUIRES: OnGoodHead(slot) came before.
   Actions OnComplete(int slot, SteadyTime now);
-  // The attempt is over without a whole answer. `kept_bytes`: it brought bytes that are kept, so
-  // that the next attempt asks for the rest only.
-  Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool kept_bytes,
+  // The attempt is over without a whole answer. `advanced`: it brought a good deal of what was
+  // missing, and the next asks for the rest only; such attempts may be as many as it takes.
+  Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool advanced,
                     SteadyTime now);
   // An attempt's request was sent so many times more than once.
   void CountResends(int resends) { attempts_ += resends; }

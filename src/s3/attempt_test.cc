@@ -146,6 +146,21 @@ TEST_F(AttemptTest, BrokenBodyThatBroughtBytesGoesOnForLong) {
   }
 }
 
+TEST_F(AttemptTest, AnswersThatBeginAndBreakOffAreNoProgress) {
+  AttemptPolicy policy;
+  policy.retry.max_attempts = 1'000'000;
+  AttemptMachine machine = Make(policy);
+  machine.Start(now_);
+  const SteadyTime start = now_;
+  AttemptMachine::Actions actions;
+  while (actions.finish == Outcome::kNone) {
+    machine.OnGoodHead(0, now_);
+    actions = machine.OnFailure(0, ErrorClass::kTransient, Duration::zero(), false, now_);
+    if (actions.finish == Outcome::kNone) actions = FireTimer(machine);
+    ASSERT_LE(now_ - start, policy.progress_timeout);
+  }
+}
+
 TEST_F(AttemptTest, SilenceForTheIdleTimeoutEndsAnAttemptNotTheOperation) {
   AttemptMachine machine = Make(false);
   machine.Start(now_);
