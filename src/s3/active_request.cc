@@ -308,7 +308,8 @@ void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Durati
   attempt.run = 0;
   const bool advanced = kept && reply_.Advanced(attempt.received_before);
   const AttemptMachine::Actions actions =
-      machine_.OnFailure(slot, error_class, retry_after, advanced, context_.clock->Now());
+      machine_.OnFailure(slot, error_class, retry_after, advanced, context_.clock->Now(),
+                         context_.endpoints->answered());
   if (actions.finish == AttemptMachine::Outcome::kNone) {
     context_.metrics->retries[static_cast<std::size_t>(error_class)].Add();
   }
@@ -350,6 +351,7 @@ Status ActiveRequest::WithFacts(Status status) const {
 void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers) {
   status = status_code;
   ActiveRequest& r = *owner;
+  r.context_.endpoints->SetAnswered();
   const SteadyTime now = r.context_.clock->Now();
   first_byte = now - sent;
   r.context_.metrics->first_byte.Record(Micros(first_byte));

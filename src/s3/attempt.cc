@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace headrace::s3 {
+namespace {
+
+// Ten attempts at an address where nobody listens then take about ten seconds, not half a minute.
+constexpr Duration kLongestWaitForTheUnknown = std::chrono::seconds(2);
+
+}  // namespace
 
 AttemptMachine::AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context)
     : policy_(policy), context_(context), retry_(policy.retry) {}
@@ -74,7 +80,7 @@ AttemptMachine::Actions AttemptMachine::OnComplete(int slot, SteadyTime) {
 
 AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_class,
                                                   Duration retry_after, bool advanced,
-                                                  SteadyTime now) {
+                                                  SteadyTime now, bool answered) {
   Actions actions;
   if (finished_) return actions;
   slots_[static_cast<std::size_t>(slot)].live = false;
@@ -89,6 +95,7 @@ AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_cla
   }
   std::optional<Duration> delay = retry_.Next(error_class, retry_after, *context_.random);
   if (!delay) return Finish(Outcome::kFailed, std::move(actions));
+  if (!answered) *delay = std::min(*delay, kLongestWaitForTheUnknown);
   if (error_class == ErrorClass::kThrottle || error_class == ErrorClass::kTransient) {
     *delay += context_.retry_budget->Take(now);
   }

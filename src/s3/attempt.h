@@ -70,8 +70,9 @@ class AttemptMachine {
   Actions OnComplete(int slot, SteadyTime now);
   // The attempt is over without a whole answer. `advanced`: it brought a good deal of what was
   // missing, and the next asks for the rest only; such attempts may be as many as it takes.
+  // `answered`: the service is known to be there; who never was is not waited for as long.
   Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool advanced,
-                    SteadyTime now);
+                    SteadyTime now, bool answered = true);
   // An attempt's request was sent so many times more than once.
   void CountResends(int resends) { attempts_ += resends; }
   // Bytes moved, in either direction, by the attempt in `slot` since it began.
