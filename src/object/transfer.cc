@@ -202,8 +202,7 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     }
     if (parts.empty()) break;
     ASSIGN_OR_RETURN(const store::ReadReply reply, parts.front().pending.Wait(stop));
-    const auto [offset, length, ranged] =
-        std::tuple(parts.front().offset, parts.front().length, parts.front().ranged);
+    const Part& part = parts.front();
     if (!info.etag.empty() && !reply.etag.empty() && info.etag != reply.etag) {
       return Replaced(name);
     }
@@ -216,13 +215,14 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
           fmt::format("{} grew or shrank while it was being read; read it again", name.key));
     }
     const std::uint64_t there = std::min(wanted_end, reply.object_size);
-    const std::uint64_t expected = std::min(length, there - std::min(offset, there));
+    const std::uint64_t expected = std::min(part.length, there - std::min(part.offset, there));
     if (reply.received != expected) {
-      return Status(StatusCode::kProtocol, fmt::format("{}: {} bytes at {} were asked for, {} came",
-                                                       name.key, expected, offset, reply.received));
+      return Status(StatusCode::kProtocol,
+                    fmt::format("{}: {} bytes at {} were asked for, {} came", name.key, expected,
+                                part.offset, reply.received));
     }
     known = true;
-    sure = ranged;
+    sure = part.ranged;
     end = there;
     info.size = reply.object_size;
     if (!reply.etag.empty()) {  // else it says no more than that there is nothing
@@ -237,7 +237,8 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
       }
       verifier->Extend(reply.data.span());
     }
-    RETURN_IF_ERROR(WriteAllAt(fd, reply.data.span(), offset - begin, "writing the local file"));
+    RETURN_IF_ERROR(
+        WriteAllAt(fd, reply.data.span(), part.offset - begin, "writing the local file"));
     if (progress) progress(reply.received);
     parts.pop_front();
   }
