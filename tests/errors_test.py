@@ -559,6 +559,54 @@ def damage(times: int = 1_000) -> dict[str, Any]:
     return {"operation": "GetObject", "do": "corrupt", "at": 5, "times": times}
 
 
+def test_a_page_comes_in_place_of_the_object(
+    row: Row,
+    connect: Connect,
+    cli: Cli,
+    bucket: Bucket,
+    faults: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    client = connect()
+    bucket.put("k", b"small")
+    listed = client.head(bucket.uri("k"))
+    page = {"body": "<html>log in</html>"}
+    for status in (200, 204):
+        faults({"operation": "GetObject", "do": "status", "status": status, **page})
+        row.message = row.message.replace("200", str(status))
+        calls: list[Callable[[], Any]] = [
+            lambda: client.get(bucket.uri("k")),
+            lambda: client.get(bucket.uri("k"), range=(0, 2)),
+            lambda: client.get(bucket.uri("k"), verify=True),
+            lambda: client.get(bucket.uri("k"), if_match=listed.etag),
+            lambda: list(client.get_many([listed])),
+            lambda: client.open(bucket.uri("k")).read(),
+        ]
+        for call in calls:
+            with row.raised() as caught:
+                call()
+            assert caught.value.attempts == 3
+        done = cli("cp", bucket.uri("k"), tmp_path / "file", "--max-attempts", "2")
+        assert done.code == 1
+        row.check(done.err)
+    assert list(tmp_path.iterdir()) == []
+    faults({"operation": "GetObject", "do": "status", "status": 200, "times": 2, **page})
+    assert bytes(client.get(bucket.uri("k"))) == b"small"
+
+
+def test_the_body_breaks_off_again_and_again(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    bucket.put("k", BODY)
+    faults({"operation": "GetObject", "do": "truncate", "at": 2})
+    with row.raised() as caught:
+        connect().get(bucket.uri("k"))
+    assert caught.value.attempts == 3
+    # Each brings a good deal: as many attempts as it takes.
+    faults({"operation": "GetObject", "do": "truncate", "at": 100_000})
+    assert bytes(connect().get(bucket.uri("k"))) == BODY
+
+
 def test_bytes_are_damaged_on_the_way(
     row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
 ) -> None:
@@ -566,6 +614,11 @@ def test_bytes_are_damaged_on_the_way(
     bucket.put("k", BODY[:100_000])  # by boto3, with the checksum that it chooses
     faults(damage(times=2))
     assert bytes(connect().get(bucket.uri("k"))) == BODY[:100_000]
+    connect().put(bucket.uri("large"), BODY * 20)
+    faults(damage(times=1))
+    assert bytes(connect().get(bucket.uri("large"), verify=True)) == BODY * 20
+    faults(damage(times=1))
+    assert bytes(connect().get(bucket.uri("large"))) != BODY * 20
 
 
 def test_bytes_are_damaged_every_time(
@@ -619,14 +672,18 @@ def test_the_answer_to_a_create_only_write_is_lost(
     row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
 ) -> None:
     assert row.outcome == "success"
-    client = connect()
     for operation, body in (("PutObject", BODY), ("CompleteMultipartUpload", BODY * 20)):
-        faults({"operation": operation, "do": "close", "execute": True, "times": 1})
-        client.put(bucket.uri(operation), body, if_none_match=True)
-        assert bucket.get(operation) == body
-        with pytest.raises(headrace.Error) as caught:
-            client.put(bucket.uri(operation), body[::-1], if_none_match=True)
-        assert caught.value.code == "AlreadyExists"
+        for kept_connection in (False, True):
+            client = connect()
+            key = f"{operation}-{kept_connection}"
+            if kept_connection:
+                client.put(bucket.uri("other"), body)
+            faults({"operation": operation, "do": "close", "execute": True, "times": 1})
+            client.put(bucket.uri(key), body, if_none_match=True)
+            assert bucket.get(key) == body
+            with pytest.raises(headrace.Error) as caught:
+                client.put(bucket.uri(key), body[::-1], if_none_match=True)
+            assert caught.value.code == "AlreadyExists"
 
 
 def test_there_is_no_checksum_to_verify(

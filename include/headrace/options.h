@@ -80,9 +80,9 @@ struct GetOptions {
   std::string if_match;
   // The object's size when it is known, e.g. from a listing: saves a request for large objects.
   std::optional<std::uint64_t> size;
-  // Check the whole object against the checksum stored with it, with one more HEAD for large
-  // objects. kUnsupported where none is stored, and in a batch (GetMany); not together with a
-  // range.
+  // Check the whole object against the checksum stored with it, with one more HEAD above part_size.
+  // Objects up to part_size are checked in any case, where there is one. kUnsupported where none is
+  // stored, and in a batch (GetMany); not together with a range.
   bool verify = false;
 };
 

@@ -173,9 +173,10 @@ class Client:
         if_match : str, optional
             Only this version; :class:`ObjectChanged` otherwise.
         verify : bool
-            Check the whole object against its stored checksum, with one more HEAD for large ones;
-            :class:`Error` where none is stored. Small objects are checked in any case, where there
-            is one.
+            Check the whole object against its stored checksum, with one more HEAD above
+            `part_size`; :class:`Error` where none is stored, :class:`ChecksumMismatch` when the
+            bytes differ again after being fetched anew. Objects up to `part_size` are checked in
+            any case, where there is a checksum; larger ones are not without this.
 
         Returns
         -------

@@ -162,6 +162,8 @@ def test_get_many_in_order_and_as_they_come(client: headrace.Client, bucket: str
     few = [data.uri for data in client.get_many(uris[:20], max_in_flight=2)]
     assert few == uris[:20]
     assert list(client.get_many([])) == []
+    with pytest.raises(headrace.InvalidArgument, match="max_in_flight is negative"):
+        next(client.get_many(uris, max_in_flight=-1))
 
 
 def test_get_many_reports_each_failure(client: headrace.Client, bucket: str) -> None:
@@ -283,6 +285,15 @@ def test_malformed_addresses_are_refused(client: headrace.Client, uri: str) -> N
         client.get(None)  # type: ignore[arg-type]
 
 
+def test_metadata_that_differs_in_case_only_is_refused(
+    client: headrace.Client, bucket: str
+) -> None:
+    with pytest.raises(headrace.InvalidArgument, match="metadata names 'a' twice"):
+        client.put(f"{bucket}/k", b"x", metadata={"A": "1", "a": "2"})
+    with pytest.raises(headrace.NotFound):
+        client.head(f"{bucket}/k")
+
+
 def test_contradicting_settings_are_refused() -> None:
     with pytest.raises(headrace.InvalidArgument, match="requester_pays"):
         headrace.ClientConfig(unsigned=True, requester_pays=True)
@@ -290,6 +301,8 @@ def test_contradicting_settings_are_refused() -> None:
         headrace.Client(config=headrace.ClientConfig(part_size=1))
     with pytest.raises(TypeError, match="part_size cannot be"):
         headrace.Client(config=headrace.ClientConfig(part_size="8MiB"))  # type: ignore[arg-type]
+    with pytest.raises(headrace.InvalidArgument, match=r"connect_timeout.* at most a week"):
+        headrace.Client(config=headrace.ClientConfig(connect_timeout=float("inf")))
     with pytest.raises(headrace.Error):
         headrace.Client(endpoint_url="not a url").get("s3://bucket/key")
 

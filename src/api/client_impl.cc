@@ -108,6 +108,7 @@ std::unique_ptr<GetBatch> ClientImpl::GetMany(std::vector<GetItem> items,
   std::vector<BatchItem> batch;
   batch.reserve(items.size());
   const object::Context* context = nullptr;
+  const Status allowed = CheckMaxInFlight(options.max_in_flight);
   for (GetItem& item : items) {
     Result<Place> place = Find(item.uri, true);
     if (place.ok() && context != nullptr && place->context != context) {
@@ -118,6 +119,7 @@ std::unique_ptr<GetBatch> ClientImpl::GetMany(std::vector<GetItem> items,
       place = Status(StatusCode::kUnsupported,
                      fmt::format("{}: a batch does not verify; read it with Get", item.uri));
     }
+    if (place.ok() && !allowed.ok()) place = allowed;
     if (!place.ok()) {
       batch.push_back({.uri = std::move(item.uri), .rejected = place.status(), .fetch = {}});
       continue;

@@ -16,6 +16,8 @@ namespace headrace::api {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+// More is a mistake, and much more would overflow where times are added.
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::weeks(1);
 
 Status Invalid(std::string message) {
   return Status(StatusCode::kInvalidArgument, std::move(message));
@@ -48,6 +50,11 @@ std::size_t MemoryLimit(const ClientOptions& options) {
                                    : DefaultMemoryLimit(ProcessesOnHost(options));
 }
 
+Status CheckMaxInFlight(int max_in_flight) {
+  if (max_in_flight >= 0) return {};
+  return Invalid("max_in_flight is negative: 0 lets headrace choose");
+}
+
 Status Validate(const ClientOptions& o) {
   if (o.access_key_id.empty() != o.secret_access_key.empty()) {
     return Invalid("access_key_id and secret_access_key go together: give both or neither");
@@ -71,12 +78,13 @@ Status Validate(const ClientOptions& o) {
   }
   if (o.processes_on_host < 0)
     return Invalid("processes_on_host is negative: 0 asks LOCAL_WORLD_SIZE");
-  if (o.max_in_flight < 0) return Invalid("max_in_flight is negative: 0 lets headrace choose");
+  RETURN_IF_ERROR(CheckMaxInFlight(o.max_in_flight));
   if (o.max_attempts < 0)
     return Invalid("max_attempts is negative: 0 means AWS_MAX_ATTEMPTS, else 10");
-  if (o.connect_timeout.count() <= 0 || o.idle_timeout.count() <= 0 ||
-      o.progress_timeout.count() <= 0) {
-    return Invalid("connect_timeout, idle_timeout and progress_timeout must be above zero");
+  for (const auto timeout : {o.connect_timeout, o.idle_timeout, o.progress_timeout}) {
+    if (timeout.count() > 0 && timeout <= kLongestTimeout) continue;
+    return Invalid(
+        "connect_timeout, idle_timeout and progress_timeout must be above zero and at most a week");
   }
   if (!(o.throughput_target_gbps > 0)) return Invalid("throughput_target_gbps must be above zero");
   return {};

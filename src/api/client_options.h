@@ -10,6 +10,8 @@ namespace headrace::api {
 // kInvalidArgument, naming the option and the cure, for values that cannot be or contradict each
 // other.
 Status Validate(const ClientOptions& options);
+// Of a client and of a batch: kInvalidArgument for a negative number.
+Status CheckMaxInFlight(int max_in_flight);
 // As said, else LOCAL_WORLD_SIZE, else 1.
 int ProcessesOnHost(const ClientOptions& options);
 // Bytes, as said or by default.

@@ -20,5 +20,25 @@ TEST(ClientGetMany, RefusesToVerifyRatherThanNotDoingIt) {
   EXPECT_FALSE(batch->Next().has_value());
 }
 
+TEST(ClientGetMany, RefusesANegativeLimit) {
+  const std::shared_ptr<Client> client = *Client::Open({.region = "us-east-1", .anonymous = true});
+  const std::unique_ptr<GetBatch> batch =
+      client->GetMany({{.uri = "memory://box/a", .options = {}}}, {.max_in_flight = -1});
+  const Status status = batch->Next()->result.status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "max_in_flight is negative: 0 lets headrace choose");
+}
+
+TEST(Client, RefusesATimeoutWithoutEnd) {
+  using std::chrono::milliseconds;
+  for (const milliseconds timeout : {milliseconds::max(), milliseconds::min(), milliseconds(0)}) {
+    const Status status =
+        Client::Open({.region = "us-east-1", .anonymous = true, .connect_timeout = timeout})
+            .status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("above zero and at most a week"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace headrace

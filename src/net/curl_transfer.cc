@@ -1,5 +1,6 @@
 #include "net/curl_transfer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -90,6 +91,8 @@ CurlTransfer::CurlTransfer(const TransportOptions& options, const SocketHooks* h
   set(CURLOPT_HEADERDATA, this);
   set(CURLOPT_WRITEFUNCTION, &OnBodyBytes);
   set(CURLOPT_WRITEDATA, this);
+  set(CURLOPT_PREREQFUNCTION, &OnSend);
+  set(CURLOPT_PREREQDATA, this);
   set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   set(CURLOPT_OPENSOCKETDATA, this);
   // A connection may outlive the transfer that opened it, so its close is told to the owner.
@@ -185,6 +188,7 @@ TransferEnd CurlTransfer::End(CURLcode code) {
   long connects = 0;
   curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &connects);
   end.new_connection = connects > 0;
+  end.resends = std::max(sends_ - 1, 0);
   return end;
 }
 
@@ -202,6 +206,7 @@ void CurlTransfer::Finish() {
   head_done_ = false;
   draining_ = false;
   received_ = 0;
+  sends_ = 0;
 }
 
 std::uint64_t CurlTransfer::BytesMoved() const {
@@ -250,6 +255,12 @@ std::size_t CurlTransfer::OnBodyBytes(char* data, std::size_t, std::size_t size,
   if (transfer.draining_) return size;
   if (transfer.handler_ == nullptr) return 0;
   return transfer.handler_->OnBody({reinterpret_cast<const std::byte*>(data), size}) ? size : 0;
+}
+
+// libcurl sends again by itself when a kept connection ends before the first byte of the answer.
+int CurlTransfer::OnSend(void* self, char*, char*, int, int) {
+  ++static_cast<CurlTransfer*>(self)->sends_;
+  return CURL_PREREQFUNC_OK;
 }
 
 curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype, curl_sockaddr* address) {

@@ -50,6 +50,7 @@ class CurlTransfer {
  private:
   static std::size_t OnHeaderLine(char* data, std::size_t, std::size_t size, void* self);
   static std::size_t OnBodyBytes(char* data, std::size_t, std::size_t size, void* self);
+  static int OnSend(void* self, char*, char*, int, int);
   static curl_socket_t OpenSocket(void* self, curlsocktype, curl_sockaddr* address);
   static int CloseSocket(void* self, curl_socket_t fd);
 
@@ -72,6 +73,7 @@ class CurlTransfer {
   bool head_done_ = false;
   bool draining_ = false;
   std::uint64_t received_ = 0;
+  int sends_ = 0;
 };
 
 }  // namespace headrace::net

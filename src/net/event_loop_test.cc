@@ -188,6 +188,23 @@ TEST_F(EventLoopTest, RefusedConnectionNamesItself) {
   EXPECT_FALSE(a.end.detail.empty());
 }
 
+// The answer got lost with a kept connection; the server may have acted on the request.
+TEST_F(EventLoopTest, ARequestThatLibcurlSendsAgainIsCounted) {
+  int requests = 0;
+  RawServer server([&](int fd) {
+    while (!RawServer::ReadHead(fd).empty() && ++requests != 2) {
+      RawServer::Send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+  });
+  const Request put{.method = "PUT", .url = server.url()};
+  EXPECT_EQ(Run(put).end.resends, 0);
+  const Answer again = Run(put);
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.end.resends, 1);
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(Run(put).end.resends, 0);
+}
+
 TEST_F(EventLoopTest, PinnedAddressReplacesTheLookup) {
   RawServer server([](int fd) {
     RawServer::ReadHead(fd);

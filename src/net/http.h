@@ -59,6 +59,9 @@ struct TransferEnd {
   std::string detail;           // libcurl's words
   std::string address;          // the peer's address, "" when never connected
   bool new_connection = false;  // a connection was opened for this transfer
+  // How often the request was sent again because a kept connection turned out to be dead. The
+  // server may have acted on each of them.
+  int resends = 0;
 };
 
 // Receives one answer, on the event loop's thread. OnHead at most once, then OnBody any number of

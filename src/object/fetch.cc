@@ -8,6 +8,13 @@
 #include "object/verify.h"
 
 namespace headrace::object {
+namespace {
+
+// Of an object in several parts, whose bytes do not match its checksum: only the whole can be
+// compared, so all of it is fetched again.
+constexpr int kMostRefetches = 1;
+
+}  // namespace
 
 Fetch::Fetch(const Context* context, FetchItem item, std::uint64_t expected)
     : context_(*context), item_(std::move(item)), expected_(expected) {
@@ -102,7 +109,7 @@ Fetch::Step Fetch::Advance() {
     if (!status.ok()) Fail(std::move(status));
   }
   if (result_) return Step::kDone;
-  if (outgrown_) {
+  if (outgrown_ && pieces_left_ == 0) {
     if (lease_.bytes() < *length_) return Step::kOutgrown;
     Resume(std::move(lease_));
   }
@@ -143,7 +150,7 @@ Status Fetch::TakeWhole(store::ReadReply reply) {
                               "again to read the new version",
                               item_.name.key, reply.object_size, *length_));
   }
-  outgrown_ = reply.received < reply.object_size;
+  outgrown_ = size_unsure_ = reply.received < reply.object_size;
   fetched_.verified = reply.verified;
   size_ = length_ = reply.object_size;
   fetched_.data = std::move(reply.data);
@@ -154,7 +161,8 @@ Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
   if (fetched_.etag.empty()) fetched_.etag = reply.etag;
   // An answer that there is nothing in the range has no ETag; the size gives the other version
   // away.
-  const bool other_size = reply.object_size != size_.value_or(reply.object_size);
+  const bool other_size =
+      !std::exchange(size_unsure_, false) && reply.object_size != size_.value_or(reply.object_size);
   if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) return Changed();
   size_ = fetched_.object_size = reply.object_size;
   const std::uint64_t available =
@@ -166,10 +174,8 @@ Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
                   fmt::format("{}: {} bytes at {} were asked for, {} came", item_.name.key,
                               expected, begin_ + piece.offset, reply.received));
   }
-  if (!length_) {
-    length_ = available;
-    outgrown_ = piece.length < available;
-  }
+  length_ = available;
+  outgrown_ = fetched_.data.size() < available;
   if (available < fetched_.data.size()) fetched_.data = fetched_.data.Slice(0, available);
   return {};
 }
@@ -189,10 +195,7 @@ Status Verify(const Context& context, const store::Name& name, const Fetched& fe
   return verifier.Finish();
 }
 
-}  // namespace
-
-Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop) {
-  RETURN_IF_ERROR(CheckVerify(item.options));
+Result<Fetched> FetchOnce(const Context& context, FetchItem item, const std::stop_token& stop) {
   std::optional<Fetch> fetch;
   CompletionQueue<std::size_t> done;
   while (true) {
@@ -204,13 +207,7 @@ Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop
     while (!short_of_memory) {
       if (!done.Next(stop)) return Status(StatusCode::kCancelled, "stopped by the caller");
       const Fetch::Step step = fetch->Advance();
-      if (step == Fetch::Step::kDone) {
-        ASSIGN_OR_RETURN(Fetched fetched, fetch->Take());
-        if (item.options.verify && !fetched.verified) {
-          RETURN_IF_ERROR(Verify(context, item.name, fetched, stop));
-        }
-        return fetched;
-      }
+      if (step == Fetch::Step::kDone) return fetch->Take();
       if (step == Fetch::Step::kUnderWay) continue;
       if (auto more = context.budget->TryAcquire(Share::kReads, fetch->bytes_needed())) {
         fetch->Resume(std::move(*more));
@@ -221,6 +218,19 @@ Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop
       }
     }
     fetch.reset();
+  }
+}
+
+}  // namespace
+
+Result<Fetched> FetchNow(const Context& context, FetchItem item, const std::stop_token& stop) {
+  RETURN_IF_ERROR(CheckVerify(item.options));
+  for (int again = kMostRefetches;; --again) {
+    ASSIGN_OR_RETURN(Fetched fetched, FetchOnce(context, item, stop));
+    if (!item.options.verify || fetched.verified) return fetched;
+    const Status status = Verify(context, item.name, fetched, stop);
+    if (status.ok()) return fetched;
+    if (status.code() != StatusCode::kChecksumMismatch || again == 0) return status;
   }
 }
 

@@ -85,7 +85,10 @@ class Fetch {
   std::optional<std::uint64_t> length_;
   std::optional<std::uint64_t> size_;  // the object's, listed or answered
   bool whole_ = false;                 // one GET without a range is under way
-  bool outgrown_ = false;              // fetched_ holds the first part only
+  bool outgrown_ = false;              // fetched_ holds the beginning only
+  // `size_` is the length of an answer that was not read to its end, which may be wrong: the next
+  // answer of that version tells.
+  bool size_unsure_ = false;
   Fetched fetched_;
   std::optional<Result<Fetched>> result_;
   std::size_t pieces_left_ = 0;

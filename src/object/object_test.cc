@@ -38,10 +38,13 @@ class CountingStore final : public store::Store {
   Pending<store::ReadReply> Read(store::ReadRequest request) override {
     ++reads;
     whole_reads += request.range ? 0 : 1;
+    const bool whole = !request.range;
     if (stall && !request.into.empty()) return Stalled();
     Pending<store::ReadReply> reply = inner_->Read(std::move(request));
-    return Map<store::ReadReply>(std::move(reply), [this](Result<store::ReadReply> r) {
-      if (r.ok()) bytes_read += r->received;
+    return Map<store::ReadReply>(std::move(reply), [this, whole](Result<store::ReadReply> r) {
+      if (!r.ok()) return r;
+      bytes_read += r->received;
+      if (whole && r->received < r->object_size) r->object_size += std::exchange(lie, 0);
       return r;
     });
   }
@@ -109,6 +112,7 @@ class CountingStore final : public store::Store {
   std::atomic<std::uint64_t> bytes_read = 0;
   // When set: reads into the caller's memory never end, and their cancelling calls this.
   std::function<void()> stall;
+  int lie = 0;  // added once to the size that is told with a whole answer that was not read whole
   int stats = 0;
   int puts = 0;
   int open_uploads = 0;
@@ -222,6 +226,37 @@ TEST_F(ObjectTest, AListedSizeThatIsNoLongerTrueIsSaid) {
   GetOptions options;
   options.size = 20;
   EXPECT_EQ(Fetch("o", options).status().code(), StatusCode::kObjectChanged);
+}
+
+// A Content-Length that is wrong, of an answer that is not read to its end.
+TEST_F(ObjectTest, AWrongLengthIsNotAnotherVersion) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  for (const std::size_t size : {3 * kPart + 500, 4 * kPart - 2, 4 * kPart + 1}) {
+    const std::string bytes = Pattern(size);
+    Put("o", bytes);
+    for (const int lie : {5, -2}) {
+      store_.lie = lie;
+      Result<Fetched> fetched = Fetch("o");
+      ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
+      EXPECT_EQ(fetched->data.view(), bytes);
+      EXPECT_EQ(fetched->object_size, size);
+
+      store_.lie = lie;
+      GetMany batch(&context_, {{{"b", "o"}, {}}, {{"b", "o"}, {}}}, {});
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(batch.Next({})->result->data.view(), bytes);
+
+      store_.lie = lie;
+      const Result<ObjectInfo> info = DownloadFile(context_, {"b", "o"}, fileno(file), {}, {}, {});
+      ASSERT_TRUE(info.ok()) << info.status().ToString();
+      EXPECT_EQ(info->size, size);
+      std::string out(size + 10, '\0');
+      EXPECT_EQ(pread(fileno(file), out.data(), out.size(), 0), static_cast<ssize_t>(size));
+      EXPECT_EQ(out.substr(0, size), bytes);
+      ASSERT_EQ(ftruncate(fileno(file), 0), 0);
+    }
+  }
+  std::fclose(file);
 }
 
 TEST_F(ObjectTest, GetManyGivesEachItemItsOwnResultInOrder) {

@@ -152,6 +152,8 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     Pending<store::ReadReply> pending;
     Lease lease;
     std::uint64_t offset;
+    std::uint64_t length;
+    bool ranged;
   };
   RETURN_IF_ERROR(CheckVerify(options));
   std::optional<Verifier> verifier;
@@ -160,12 +162,13 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
   std::uint64_t end = UINT64_MAX;
   if (options.range && options.range->length != UINT64_MAX) end = begin + options.range->length;
   if (options.size) end = std::min(end, *options.size);
+  const std::uint64_t wanted_end = end;
 
   ObjectInfo info{.bucket = name.bucket, .key = name.key, .etag = options.if_match};
   std::deque<Part> parts;
   std::uint64_t next = begin;
   bool known = options.size.has_value();
-  bool first_answered = false;
+  bool sure = false;  // of the size: a whole answer's length that was not read to its end may lie
   auto send = [&](Lease lease) {
     // The first request of an unknown or small object asks without a range: its checksum comes
     // along.
@@ -177,7 +180,8 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     } else {
       request.range = store::ReadRequest::Range{next, length};
     }
-    parts.push_back({context.store->Read(std::move(request)), std::move(lease), next});
+    parts.push_back(
+        {context.store->Read(std::move(request)), std::move(lease), next, length, !whole});
     next += length;
   };
   if (known && end <= begin) return StatListed(context, name, options, stop);
@@ -198,38 +202,43 @@ Result<ObjectInfo> DownloadFile(const Context& context, store::Name name, int fd
     }
     if (parts.empty()) break;
     ASSIGN_OR_RETURN(const store::ReadReply reply, parts.front().pending.Wait(stop));
-    const std::uint64_t offset = parts.front().offset;
+    const Part& part = parts.front();
     if (!info.etag.empty() && !reply.etag.empty() && info.etag != reply.etag) {
       return Replaced(name);
     }
     if (known && options.size && reply.object_size != *options.size) {
       return NotAsListed(name, reply.object_size, *options.size);
     }
-    if (first_answered && reply.object_size != info.size) {
+    if (sure && reply.object_size != info.size) {
       return Status(
           StatusCode::kObjectChanged,
           fmt::format("{} grew or shrank while it was being read; read it again", name.key));
     }
-    const std::uint64_t there = std::min(end, reply.object_size);
-    const std::uint64_t expected = std::min(part_size, there - std::min(offset, there));
+    const std::uint64_t there = std::min(wanted_end, reply.object_size);
+    const std::uint64_t expected = std::min(part.length, there - std::min(part.offset, there));
     if (reply.received != expected) {
-      return Status(StatusCode::kProtocol, fmt::format("{}: {} bytes at {} were asked for, {} came",
-                                                       name.key, expected, offset, reply.received));
+      return Status(StatusCode::kProtocol,
+                    fmt::format("{}: {} bytes at {} were asked for, {} came", name.key, expected,
+                                part.offset, reply.received));
     }
-    first_answered = known = true;
+    known = true;
+    sure = part.ranged;
     end = there;
     info.size = reply.object_size;
-    if (!reply.etag.empty()) info.etag = reply.etag;
-    info.last_modified = reply.last_modified;
-    info.content_type = reply.content_type;
-    info.metadata = reply.metadata;
+    if (!reply.etag.empty()) {  // else it says no more than that there is nothing
+      info.etag = reply.etag;
+      info.last_modified = reply.last_modified;
+      info.content_type = reply.content_type;
+      info.metadata = reply.metadata;
+    }
     if (options.verify && !reply.verified) {
       if (!verifier) {
         ASSIGN_OR_RETURN(verifier, Verifier::Ask(context, name, info.etag, stop));
       }
       verifier->Extend(reply.data.span());
     }
-    RETURN_IF_ERROR(WriteAllAt(fd, reply.data.span(), offset - begin, "writing the local file"));
+    RETURN_IF_ERROR(
+        WriteAllAt(fd, reply.data.span(), part.offset - begin, "writing the local file"));
     if (progress) progress(reply.received);
     parts.pop_front();
   }

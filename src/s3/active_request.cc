@@ -157,6 +157,7 @@ void ActiveRequest::OnTimer() {
 void ActiveRequest::Send(int slot) {
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
   attempt.run = ++runs_;
+  attempt.received_before = reply_.received();
   attempt.sent = context_.clock->Now();
   attempt.status = 0;
   attempt.good = false;
@@ -305,8 +306,10 @@ void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Durati
   if (attempt.good && !kept) reply_.Restart();
   attempt.transfer = 0;
   attempt.run = 0;
+  const bool advanced = kept && reply_.Advanced(attempt.received_before);
   const AttemptMachine::Actions actions =
-      machine_.OnFailure(slot, error_class, retry_after, kept, context_.clock->Now());
+      machine_.OnFailure(slot, error_class, retry_after, advanced, context_.clock->Now(),
+                         context_.endpoints->answered());
   if (actions.finish == AttemptMachine::Outcome::kNone) {
     context_.metrics->retries[static_cast<std::size_t>(error_class)].Add();
   }
@@ -348,6 +351,7 @@ Status ActiveRequest::WithFacts(Status status) const {
 void ActiveRequest::Attempt::OnHead(int status_code, const net::Headers& headers) {
   status = status_code;
   ActiveRequest& r = *owner;
+  r.context_.endpoints->SetAnswered();
   const SteadyTime now = r.context_.clock->Now();
   first_byte = now - sent;
   r.context_.metrics->first_byte.Record(Micros(first_byte));
@@ -382,10 +386,12 @@ bool ActiveRequest::Attempt::OnBody(std::span<const std::byte> bytes) {
 void ActiveRequest::Attempt::OnEnd(const net::TransferEnd& end) {
   ActiveRequest& r = *owner;
   transfer = 0;
+  r.machine_.CountResends(end.resends);
   using Kind = net::TransferEnd::Kind;
   const bool cut = end.kind == Kind::kStopped && good && r.reply_.cut_short();
   if (!refusal.ok()) {
-    r.Fail(slot, refusal, ErrorClass::kFatal);
+    const bool again = refusal.code() == StatusCode::kProtocol;
+    r.Fail(slot, refusal, again ? ErrorClass::kTransient : ErrorClass::kFatal);
   } else if (good && (end.kind == Kind::kComplete || cut)) {
     r.OnWhole(*this);
   } else if (end.kind == Kind::kComplete) {

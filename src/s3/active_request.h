@@ -70,6 +70,7 @@ class ActiveRequest {
 
     ActiveRequest* owner = nullptr;
     int slot = 0;
+    std::uint64_t received_before = 0;  // bytes of body kept when it was sent
     std::uint64_t run = 0;  // which use of the slot: late callbacks of an earlier one are ignored
     net::EventLoop::TransferId transfer = 0;
     SteadyTime sent{};

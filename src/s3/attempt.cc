@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace headrace::s3 {
+namespace {
+
+// Ten attempts at an address where nobody listens then take about ten seconds, not half a minute.
+constexpr Duration kLongestWaitForTheUnknown = std::chrono::seconds(2);
+
+}  // namespace
 
 AttemptMachine::AttemptMachine(const AttemptPolicy& policy, const AttemptContext& context)
     : policy_(policy), context_(context), retry_(policy.retry) {}
@@ -58,7 +64,6 @@ AttemptMachine::Actions AttemptMachine::OnGoodHead(int slot, SteadyTime now) {
   Attempt& attempt = slots_[static_cast<std::size_t>(slot)];
   attempt.last_change = now;
   hedge_won_ = attempt.hedge;
-  Progress(now);
   for (int i = 0; i < kSlots; ++i) {
     Attempt& other = slots_[static_cast<std::size_t>(i)];
     if (i != slot && std::exchange(other.live, false)) actions.abort.push_back(i);
@@ -74,8 +79,8 @@ AttemptMachine::Actions AttemptMachine::OnComplete(int slot, SteadyTime) {
 }
 
 AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_class,
-                                                  Duration retry_after, bool kept_bytes,
-                                                  SteadyTime now) {
+                                                  Duration retry_after, bool advanced,
+                                                  SteadyTime now, bool answered) {
   Actions actions;
   if (finished_) return actions;
   slots_[static_cast<std::size_t>(slot)].live = false;
@@ -84,12 +89,13 @@ AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_cla
   if (error_class == ErrorClass::kThrottle) context_.hedges->OnThrottle(now);
   if (LiveCount() > 0) return actions;  // a racer is still under way
   hedge_at_ = SteadyTime::max();
-  if (kept_bytes) {
+  if (advanced) {
     retry_.MadeProgress();
     Progress(now);
   }
   std::optional<Duration> delay = retry_.Next(error_class, retry_after, *context_.random);
   if (!delay) return Finish(Outcome::kFailed, std::move(actions));
+  if (!answered) *delay = std::min(*delay, kLongestWaitForTheUnknown);
   if (error_class == ErrorClass::kThrottle || error_class == ErrorClass::kTransient) {
     *delay += context_.retry_budget->Take(now);
   }

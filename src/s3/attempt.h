@@ -68,10 +68,13 @@ class AttemptMachine {
   Actions OnGoodHead(int slot, SteadyTime now);
   // The answer is whole. REQUIRES: OnGoodHead(slot) came before.
   Actions OnComplete(int slot, SteadyTime now);
-  // The attempt is over without a whole answer. `kept_bytes`: it brought bytes that are kept, so
-  // that the next attempt asks for the rest only.
-  Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool kept_bytes,
-                    SteadyTime now);
+  // The attempt is over without a whole answer. `advanced`: it brought a good deal of what was
+  // missing, and the next asks for the rest only; such attempts may be as many as it takes.
+  // `answered`: the service is known to be there; who never was is not waited for as long.
+  Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool advanced,
+                    SteadyTime now, bool answered = true);
+  // An attempt's request was sent so many times more than once.
+  void CountResends(int resends) { attempts_ += resends; }
   // Bytes moved, in either direction, by the attempt in `slot` since it began.
   void SetBytesMoved(int slot, std::uint64_t bytes, SteadyTime now);
   Actions OnTimer(SteadyTime now);
@@ -79,7 +82,7 @@ class AttemptMachine {
   // When OnTimer wants to be called next. It may be called at any time.
   SteadyTime next_timer() const;
 
-  int attempts() const { return attempts_; }  // sent so far, hedges included
+  int attempts() const { return attempts_; }  // sent so far, hedges and resends included
   bool hedge_won() const { return hedge_won_; }
 
  private:

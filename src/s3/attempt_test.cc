@@ -133,6 +133,28 @@ TEST_F(AttemptTest, TransientFailuresAreRetriedUntilAttemptsRunOut) {
   EXPECT_EQ(machine.attempts(), 3);
 }
 
+TEST_F(AttemptTest, WhoNeverAnsweredIsNotWaitedForAsLong) {
+  Duration longest_known{};
+  for (const bool answered : {true, false}) {
+    for (int run = 0; run < 20; ++run) {
+      AttemptMachine machine = Make(false);
+      machine.Start(now_);
+      const SteadyTime start = now_;
+      while (machine.OnFailure(0, ErrorClass::kTransient, Duration::zero(), false, now_, answered)
+                 .finish == Outcome::kNone) {
+        FireTimer(machine);
+      }
+      EXPECT_EQ(machine.attempts(), 10);
+      if (answered) {
+        longest_known = std::max(longest_known, now_ - start);
+      } else {
+        EXPECT_LE(now_ - start, seconds(12));
+      }
+    }
+  }
+  EXPECT_GT(longest_known, seconds(20));
+}
+
 TEST_F(AttemptTest, BrokenBodyThatBroughtBytesGoesOnForLong) {
   AttemptPolicy policy;
   policy.retry.max_attempts = 3;
@@ -143,6 +165,21 @@ TEST_F(AttemptTest, BrokenBodyThatBroughtBytesGoesOnForLong) {
     ASSERT_EQ(machine.OnFailure(0, ErrorClass::kTransient, Duration::zero(), true, now_).finish,
               Outcome::kNone);
     ASSERT_EQ(FireTimer(machine).send, 0);
+  }
+}
+
+TEST_F(AttemptTest, AnswersThatBeginAndBreakOffAreNoProgress) {
+  AttemptPolicy policy;
+  policy.retry.max_attempts = 1'000'000;
+  AttemptMachine machine = Make(policy);
+  machine.Start(now_);
+  const SteadyTime start = now_;
+  AttemptMachine::Actions actions;
+  while (actions.finish == Outcome::kNone) {
+    machine.OnGoodHead(0, now_);
+    actions = machine.OnFailure(0, ErrorClass::kTransient, Duration::zero(), false, now_);
+    if (actions.finish == Outcome::kNone) actions = FireTimer(machine);
+    ASSERT_LE(now_ - start, policy.progress_timeout);
   }
 }
 

@@ -47,6 +47,12 @@ class BucketEndpoints {
   void SetRefusesIfMatch() { refuses_if_match_ = true; }
   bool refuses_if_match() const { return refuses_if_match_; }
 
+  // Whether the service ever answered: else its address is probably wrong.
+  void SetAnswered() {
+    if (!answered_) answered_ = true;
+  }
+  bool answered() const { return answered_; }
+
   // Of the bucket, as far as is known.
   std::shared_ptr<const Endpoint> EndpointOf(std::string_view bucket) const;
 
@@ -61,6 +67,7 @@ class BucketEndpoints {
   mutable std::map<std::string, std::string> proxies_;  // guarded by mu_; by host
   std::atomic<std::int64_t> clock_offset_{0};           // seconds
   std::atomic<bool> refuses_if_match_{false};
+  std::atomic<bool> answered_{false};
 };
 
 }  // namespace headrace::s3

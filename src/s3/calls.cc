@@ -1,7 +1,9 @@
 #include "s3/calls.h"
 
+#include <cctype>
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <set>
 
 #include <pugixml.hpp>
 
@@ -33,8 +35,28 @@ std::string ContentMd5(std::string_view body) {
   return Base64Encode({reinterpret_cast<const std::byte*>(digest), size});
 }
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// Header names compare without case, so that of two such names one would be lost.
+Status CheckMetadata(const std::map<std::string, std::string>& metadata) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : metadata) {
+    if (names.insert(Lower(name)).second) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("metadata names '{}' twice: S3 does not tell capitals from small "
+                              "letters",
+                              Lower(name)));
+  }
+  return {};
+}
+
 // What a new object is to carry beside its bytes.
-void AddObjectHeaders(const PutOptions& options, S3Request& request) {
+Status AddObjectHeaders(const PutOptions& options, S3Request& request) {
+  RETURN_IF_ERROR(CheckMetadata(options.metadata));
   auto& headers = request.headers;
   if (!options.content_type.empty()) headers.emplace_back("Content-Type", options.content_type);
   if (!options.storage_class.empty()) {
@@ -54,6 +76,7 @@ void AddObjectHeaders(const PutOptions& options, S3Request& request) {
   if (!options.kms_key_id.empty()) {
     headers.emplace_back("x-amz-server-side-encryption-aws-kms-key-id", options.kms_key_id);
   }
+  return {};
 }
 
 Checksum ChecksumOf(ChecksumAlgorithm algorithm, const Buffer& data) {
@@ -94,8 +117,7 @@ ObjectInfo InfoFromHeaders(const net::Headers& headers) {
   info.storage_class = headers.Get("x-amz-storage-class");
   info.content_type = headers.Get("Content-Type");
   for (const auto& [name, value] : headers.entries()) {
-    std::string lower(name);
-    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string lower = Lower(name);
     if (lower.starts_with(kMetadataPrefix)) {
       info.metadata.emplace(lower.substr(kMetadataPrefix.size()), value);
     }
@@ -145,7 +167,7 @@ Result<S3Request> PutObject(std::string bucket, std::string key, Buffer data,
   ASSIGN_OR_RETURN(const ChecksumAlgorithm algorithm,
                    ParseChecksumName(options.checksum_algorithm));
   S3Request request = Make(Operation::kPut, std::move(bucket), std::move(key));
-  AddObjectHeaders(options, request);
+  RETURN_IF_ERROR(AddObjectHeaders(options, request));
   if (options.if_none_match) request.headers.emplace_back("If-None-Match", "*");
   AddChecksum(ChecksumOf(algorithm, data), request);
   request.body = std::move(data);
@@ -161,7 +183,7 @@ Result<S3Request> CreateUpload(std::string bucket, std::string key, const PutOpt
                    ParseChecksumName(options.checksum_algorithm));
   S3Request request =
       Make(Operation::kCreateUpload, std::move(bucket), std::move(key), {{"uploads", ""}});
-  AddObjectHeaders(options, request);
+  RETURN_IF_ERROR(AddObjectHeaders(options, request));
   if (algorithm != ChecksumAlgorithm::kNone) {
     request.headers.emplace_back("x-amz-checksum-algorithm", ChecksumName(algorithm));
     // Of the whole rather than of the parts' checksums: a reader can verify that without knowing
@@ -217,7 +239,7 @@ Result<S3Request> CopyObject(std::string_view source_bucket, std::string_view so
   if (replace) request.headers.emplace_back("x-amz-metadata-directive", "REPLACE");
   if (!options.tags.empty()) request.headers.emplace_back("x-amz-tagging-directive", "REPLACE");
   if (options.if_none_match) request.headers.emplace_back("If-None-Match", "*");
-  AddObjectHeaders(options, request);
+  RETURN_IF_ERROR(AddObjectHeaders(options, request));
   return request;
 }
 

@@ -13,6 +13,7 @@ namespace headrace::s3 {
 namespace {
 
 constexpr std::uint64_t kFirstGrowth = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMuch = std::uint64_t{64} << 10;
 // Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
 constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
 
@@ -60,7 +61,16 @@ Status ReplyBuilder::AcceptObject(int status, const net::Headers& headers) {
     return Status(code, fmt::format("{} {}", FormatUri(request_.bucket, request_.key), why));
   };
   const std::string_view etag = BareEtag(headers.Get("ETag"));
-  if (!etag_.empty() && !etag.empty() && etag != etag_) {
+  // Every S3 server sends one; what a gateway puts in between has none.
+  if (etag.empty() || (status != 200 && status != 206)) {
+    const std::string_view type = headers.Get("Content-Type");
+    return refuse(StatusCode::kProtocol,
+                  fmt::format("was answered with HTTP {}, {}{}, which is not an object; check the "
+                              "endpoint and what stands between",
+                              status, type.empty() ? "no content type" : type,
+                              etag.empty() ? " and no ETag" : ""));
+  }
+  if (!etag_.empty() && etag != etag_) {
     return refuse(StatusCode::kObjectChanged,
                   fmt::format("was replaced while it was being read (ETag {} became {}); open it "
                               "again to read the new version",
@@ -81,7 +91,7 @@ Status ReplyBuilder::AcceptObject(int status, const net::Headers& headers) {
     }
     reply_.object_size = range->size;
   } else if (wanted != 0) {
-    return refuse(StatusCode::kProtocol,
+    return refuse(StatusCode::kUnsupported,
                   "cannot be read in part: the server ignored the Range header; headrace needs a "
                   "server that supports ranged GETs");
   } else {
@@ -135,6 +145,14 @@ bool ReplyBuilder::Append(std::span<const std::byte> bytes) {
   reply_.received += n;
   reply_.cut_short = n < bytes.size();
   return !reply_.cut_short;
+}
+
+bool ReplyBuilder::Advanced(std::uint64_t before) const {
+  const std::uint64_t gained = reply_.received - before;
+  const std::uint64_t whole =
+      request_.range ? request_.range->length : reply_.object_size.value_or(UINT64_MAX);
+  const std::uint64_t missing = whole - std::min(whole, before);
+  return gained > 0 && (gained >= kMuch || 2 * gained >= missing);
 }
 
 Status ReplyBuilder::Verify() const {

@@ -22,7 +22,8 @@ class ReplyBuilder {
   // Both outlive this.
   ReplyBuilder(const S3Request* request, BufferPool* buffers);
 
-  // The head of a 2xx answer. Not ok: the answer cannot be used, and asking again will not help.
+  // The head of a 2xx answer. kProtocol: it is no answer to what was asked; asking again may help.
+  // Any other error stays.
   Status Accept(int status, const net::Headers& headers);
   // A 416 answer that told the object's size: nothing is there, or a body that broke off at its
   // very end. False when it is no answer to what was asked.
@@ -39,6 +40,9 @@ class ReplyBuilder {
   const std::string& etag() const { return etag_; }
   std::uint64_t received() const { return reply_.received; }
   bool cut_short() const { return reply_.cut_short; }
+  // Since `before` bytes had been received: much of an object, or half of what was missing. A few
+  // bytes per answer would otherwise go on for ever.
+  bool Advanced(std::uint64_t before) const;
   // All that a range asked for is there.
   bool range_complete() const {
     return request_.range && reply_.received == request_.range->length;

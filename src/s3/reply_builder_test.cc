@@ -74,12 +74,29 @@ TEST_F(ReplyBuilderTest, BytesOfAnotherVersionOrPlaceAreRefused) {
       reply.Accept(206, Head({{"Content-Range", "bytes 10-14/20"}, {"ETag", "\"new\""}})).code(),
       StatusCode::kObjectChanged);
   for (const char* range : {"bytes 11-14/20", "bytes 0-4/20", "", "nonsense"}) {
-    EXPECT_EQ(reply.Accept(206, Head({{"Content-Range", range}})).code(), StatusCode::kProtocol)
+    EXPECT_EQ(reply.Accept(206, Head({{"Content-Range", range}, {"ETag", "\"old\""}})).code(),
+              StatusCode::kProtocol)
         << range;
   }
-  const Status ignored = reply.Accept(200, Head({{"Content-Length", "20"}}));
-  EXPECT_EQ(ignored.code(), StatusCode::kProtocol);
+  const Status ignored = reply.Accept(200, Head({{"Content-Length", "20"}, {"ETag", "\"old\""}}));
+  EXPECT_EQ(ignored.code(), StatusCode::kUnsupported);
   EXPECT_THAT(ignored.message(), HasSubstr("ignored the Range header"));
+}
+
+// A captive portal's page, a gateway's empty answer.
+TEST_F(ReplyBuilderTest, WhatIsNotAnObjectIsRefused) {
+  const net::Headers page = Head({{"Content-Length", "5"}, {"Content-Type", "text/html"}});
+  for (const char* pinned : {"", "e"}) {
+    request_.etag = pinned;
+    const Status status = Make().Accept(200, page);
+    EXPECT_EQ(status.code(), StatusCode::kProtocol);
+    EXPECT_THAT(status.message(), HasSubstr("HTTP 200, text/html and no ETag"));
+    EXPECT_EQ(Make().Accept(204, {}).code(), StatusCode::kProtocol);
+    EXPECT_EQ(Make().Accept(204, Head({{"ETag", "e"}})).code(), StatusCode::kProtocol);
+  }
+  request_.range = S3Request::Range{0, 5};
+  EXPECT_EQ(Make().Accept(206, Head({{"Content-Range", "bytes 0-4/5"}})).code(),
+            StatusCode::kProtocol);
 }
 
 TEST_F(ReplyBuilderTest, ARangeThatEndsEarlyIsNotWhole) {
@@ -87,7 +104,7 @@ TEST_F(ReplyBuilderTest, ARangeThatEndsEarlyIsNotWhole) {
   request_.range = S3Request::Range{10, 5};
   request_.into = std::as_writable_bytes(std::span(into));
   ReplyBuilder reply = Make();
-  ASSERT_TRUE(reply.Accept(206, Head({{"Content-Range", "bytes 10-14/20"}})).ok());
+  ASSERT_TRUE(reply.Accept(206, Head({{"Content-Range", "bytes 10-14/20"}, {"ETag", "e"}})).ok());
   EXPECT_TRUE(reply.Append(Bytes("abcd")));
   EXPECT_EQ(reply.Verify().code(), StatusCode::kProtocol);
   EXPECT_FALSE(reply.range_complete());
@@ -97,13 +114,34 @@ TEST_F(ReplyBuilderTest, ARangeThatEndsEarlyIsNotWhole) {
   EXPECT_EQ(into, "abcde");
 }
 
+TEST_F(ReplyBuilderTest, AFewBytesOfManyAreNoAdvance) {
+  const std::string much(64 << 10, 'x');
+  ReplyBuilder reply = Make();
+  ASSERT_TRUE(reply.Accept(200, Head({{"Content-Length", "1000000"}, {"ETag", "e"}})).ok());
+  EXPECT_TRUE(reply.Append(Bytes("xx")));
+  EXPECT_FALSE(reply.Advanced(0));
+  EXPECT_TRUE(reply.Append(Bytes(much)));
+  EXPECT_TRUE(reply.Advanced(2));
+  EXPECT_FALSE(reply.Advanced(reply.received()));
+  // Of little, half is a good deal.
+  request_.range = S3Request::Range{0, 4};
+  ReplyBuilder small = Make();
+  ASSERT_TRUE(small.Accept(206, Head({{"Content-Range", "bytes 0-3/9"}, {"ETag", "e"}})).ok());
+  EXPECT_TRUE(small.Append(Bytes("x")));
+  EXPECT_FALSE(small.Advanced(0));
+  EXPECT_TRUE(small.Append(Bytes("x")));
+  EXPECT_TRUE(small.Advanced(0));
+}
+
 TEST_F(ReplyBuilderTest, KeepsAtMostWhatIsWanted) {
   request_.keep_at_most = 4;
   request_.verify_checksum = true;
   ReplyBuilder reply = Make();
-  ASSERT_TRUE(
-      reply.Accept(200, Head({{"Content-Length", "9"}, {"x-amz-checksum-crc32c", "4waSgw=="}}))
-          .ok());
+  ASSERT_TRUE(reply
+                  .Accept(200, Head({{"Content-Length", "9"},
+                                     {"ETag", "e"},
+                                     {"x-amz-checksum-crc32c", "4waSgw=="}}))
+                  .ok());
   EXPECT_FALSE(reply.Append(Bytes("123456")));
   EXPECT_TRUE(reply.cut_short());
   EXPECT_TRUE(reply.Verify().ok());
@@ -114,7 +152,7 @@ TEST_F(ReplyBuilderTest, KeepsAtMostWhatIsWanted) {
 
 TEST_F(ReplyBuilderTest, GrowsWhereNoLengthIsTold) {
   ReplyBuilder reply = Make();
-  ASSERT_TRUE(reply.Accept(200, {}).ok());
+  ASSERT_TRUE(reply.Accept(200, Head({{"ETag", "e"}})).ok());
   const std::string piece(50'000, 'x');
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(reply.Append(Bytes(piece)));
   EXPECT_EQ(reply.Take().body.size(), 500'000U);
@@ -128,7 +166,7 @@ TEST_F(ReplyBuilderTest, NothingThereIsAnAnswerToARangeBehindTheEnd) {
   EXPECT_EQ(reply.Take().object_size, 7U);
   // After some bytes: only where the object ends exactly there.
   ReplyBuilder broken = Make();
-  ASSERT_TRUE(broken.Accept(206, Head({{"Content-Range", "bytes 10-12/13"}})).ok());
+  ASSERT_TRUE(broken.Accept(206, Head({{"Content-Range", "bytes 10-12/13"}, {"ETag", "e"}})).ok());
   EXPECT_TRUE(broken.Append(Bytes("abc")));
   EXPECT_FALSE(broken.AcceptNothingThere(416, {}, 12));
   EXPECT_TRUE(broken.AcceptNothingThere(416, {}, 13));

@@ -39,8 +39,8 @@ class RetryState {
   // Credentials are refreshed, clocks corrected and redirects followed without a wait, a few times.
   std::optional<Duration> Next(ErrorClass error_class, Duration retry_after, Random& random);
 
-  // A body that broke midway but brought bytes: progress was made, so the backoff starts over. The
-  // number of attempts stays bounded by the caller's deadline.
+  // A body that broke midway but brought much of what was missing: the backoff starts over. The
+  // number of attempts stays bounded by the object's size.
   void MadeProgress() { backoffs_ = 0; }
 
   int attempts() const { return attempts_; }  // failed ones so far
