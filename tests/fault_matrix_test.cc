@@ -130,7 +130,8 @@ class FaultMatrix : public testing::TestWithParam<std::tuple<json, OperationUnde
     do {
       opened = loop.connections_opened.value();
       EXPECT_TRUE(store_->Stat({bucket_, "object"}).Wait().ok());
-    } while (loop.connections_opened.value() != opened && !deadline.passed());
+    } while ((loop.connections_opened.value() != opened || loop.connections.value() != 1) &&
+             !deadline.passed());
     EXPECT_EQ(loop.connections_opened.value(), opened);
     EXPECT_EQ(loop.connections.value(), 1);
   }

@@ -191,13 +191,7 @@ std::optional<std::vector<std::string>> SplitCommand(std::string_view command) {
   char quote = 0;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const char c = command[i];
-    if (quote == '\'') {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\\' && i + 1 < command.size()) {
+    if (quote != '\'' && c == '\\' && i + 1 < command.size()) {
       // Within double quotes a backslash only escapes what is special there.
       const char next = command[i + 1];
       if (quote != 0 && next != '"' && next != '\\') word += c;
