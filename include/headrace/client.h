@@ -57,6 +57,8 @@ class GetBatch {
     Result<Object> result;
   };
   virtual std::optional<Item> Next(std::stop_token stop = {}) = 0;
+  // Whether Next would hand out an item at once.
+  virtual bool Ready() = 0;
 };
 
 struct GetManyOptions {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -247,11 +248,14 @@ class Client:
 
     @staticmethod
     def _results(batch: _native.Batch, raising: bool) -> Iterator[Data | Error]:
-        while (item := batch.next()) is not None:
-            result = item[1]
-            if raising and isinstance(result, BaseException):
-                raise result
-            yield result
+        process = os.getpid()
+        while results := batch.next_ready():
+            for result in results:
+                if os.getpid() != process:
+                    batch.next_ready()  # raises: the batch is the parent's
+                if raising and isinstance(result, BaseException):
+                    raise result
+                yield result
 
     def put(
         self,

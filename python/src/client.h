@@ -80,7 +80,7 @@ auto Held<T>::Call(F f) const {
   auto result = Blocking([&]() -> std::optional<decltype(f(*shared->held))> {
     const std::shared_ptr<Shared> used = std::move(shared);
     std::unique_lock turn(used->turn, std::defer_lock);
-    while (!turn.try_lock_for(std::chrono::milliseconds(50))) {
+    while (!turn.try_lock() && !turn.try_lock_for(std::chrono::milliseconds(50))) {
       if (ScopedInterruptCheck::Run()) return std::nullopt;  // Blocking throws what it raised
     }
     return f(*used->held);

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <optional>
+#include <vector>
 
 namespace headrace::python {
 namespace {
@@ -36,6 +37,31 @@ nb::object NextOfBatch(HeldBatch& self) {
   if (!item.has_value()) return nb::none();
   if (!item->result.ok()) return nb::make_tuple(item->index, ToException(item->result.status()));
   return nb::make_tuple(item->index, MakeData(std::move(item->result).value()));
+}
+
+// As many results as there are, at least one; empty at the end. Each crossing costs about as much
+// as a small result, so that a few go together; large ones stay in the budget until they are asked
+// for.
+nb::list NextReady(HeldBatch& self) {
+  constexpr std::size_t kMost = 32;
+  constexpr std::size_t kEnough = std::size_t{4} << 20;  // bytes
+  std::vector<GetBatch::Item> items = self.Call([](GetBatch& batch) {
+    std::vector<GetBatch::Item> ready;
+    std::size_t bytes = 0;
+    do {
+      std::optional<GetBatch::Item> item = batch.Next();
+      if (!item) break;
+      if (item->result.ok()) bytes += item->result->data.size();
+      ready.push_back(std::move(*item));
+    } while (ready.size() < kMost && bytes < kEnough && batch.Ready());
+    return ready;
+  });
+  nb::list results;
+  for (GetBatch::Item& item : items) {
+    results.append(item.result.ok() ? MakeData(std::move(item.result).value())
+                                    : ToException(item.result.status()));
+  }
+  return results;
 }
 
 // For one thread: the page lasts until the next call.
@@ -101,6 +127,7 @@ void BindStreams(nb::module_& module) {
 
   nb::class_<HeldBatch>(module, "Batch")
       .def("next", &NextOfBatch)
+      .def("next_ready", &NextReady)
       .def("close", &HeldBatch::Release);
 
   nb::class_<HeldLister>(module, "Lister").def("next_page", &NextPage);

@@ -35,9 +35,13 @@ GetBatchAdapter::GetBatchAdapter(const object::Context* context, std::vector<Bat
   }
 }
 
+bool GetBatchAdapter::RejectedIsNext() const {
+  return next_rejected_ < rejected_.size() &&
+         (!ordered_ || rejected_[next_rejected_].first == given_);
+}
+
 std::optional<GetBatch::Item> GetBatchAdapter::Next(std::stop_token stop) {
-  if (next_rejected_ < rejected_.size() &&
-      (!ordered_ || rejected_[next_rejected_].first == given_)) {
+  if (RejectedIsNext()) {
     const auto& [place, status] = rejected_[next_rejected_++];
     ++given_;
     return Item{place, status};

@@ -26,8 +26,11 @@ class GetBatchAdapter final : public GetBatch {
   GetBatchAdapter(const object::Context* context, std::vector<BatchItem> items,
                   const headrace::GetManyOptions& options);
   std::optional<Item> Next(std::stop_token stop) override;
+  bool Ready() override { return RejectedIsNext() || batch_.Ready(); }
 
  private:
+  bool RejectedIsNext() const;
+
   std::vector<std::string> uris_;
   bool ordered_;
   std::vector<std::size_t> places_;                       // of the fetched, in the whole batch

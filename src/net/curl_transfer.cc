@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,7 +103,6 @@ CurlTransfer::CurlTransfer(const TransportOptions& options, const SocketHooks* h
 
 CurlTransfer::~CurlTransfer() {
   curl_easy_cleanup(easy_);
-  curl_slist_free_all(header_lines_);
   curl_slist_free_all(connect_to_);
 }
 
@@ -129,26 +129,35 @@ void CurlTransfer::SetMethod() {
 }
 
 void CurlTransfer::SetHeaders() {
-  auto add = [this](const char* line) { header_lines_ = curl_slist_append(header_lines_, line); };
-  std::string line;
-  for (const auto& [name, value] : request_.headers.entries()) {
-    line.assign(name);
+  header_text_.clear();
+  std::size_t lines = 0;
+  auto add = [&](std::initializer_list<std::string_view> line) {
+    for (const std::string_view piece : line) header_text_ += piece;
+    header_text_ += '\0';
+    ++lines;
+  };
+  for (std::size_t i = 0; i < request_.headers.size(); ++i) {
+    const auto [name, value] = request_.headers[i];
     if (value.empty()) {
-      line += ';';  // libcurl's spelling of a header without a value
+      add({name, ";"});  // libcurl's spelling of a header without a value
     } else {
-      line += ": ";
-      line += value;
+      add({name, ": ", value});
     }
-    add(line.c_str());
   }
   // What libcurl would add by itself.
-  add("Accept:");
-  if (!request_.body.empty()) add("Expect:");
+  add({"Accept:"});
+  if (!request_.body.empty()) add({"Expect:"});
   if ((request_.method == "PUT" || request_.method == "POST") &&
       !request_.headers.Has("Content-Type")) {
-    add("Content-Type:");
+    add({"Content-Type:"});
   }
-  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_lines_);
+  header_lines_.resize(lines);
+  char* at = header_text_.data();
+  for (std::size_t i = 0; i < lines; ++i) {
+    header_lines_[i] = {.data = at, .next = i + 1 < lines ? &header_lines_[i + 1] : nullptr};
+    at += std::strlen(at) + 1;
+  }
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_lines_.data());
 }
 
 void CurlTransfer::Prepare(std::uint64_t id, Request request, ResponseHandler* handler) {
@@ -197,7 +206,6 @@ void CurlTransfer::Finish() {
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr);
   curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, nullptr);
   curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr);
-  curl_slist_free_all(std::exchange(header_lines_, nullptr));
   curl_slist_free_all(std::exchange(connect_to_, nullptr));
   request_ = {};
   handler_ = nullptr;

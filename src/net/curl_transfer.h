@@ -60,7 +60,8 @@ class CurlTransfer {
   CURL* const easy_;
   const SocketHooks* const hooks_;
   std::array<char, CURL_ERROR_SIZE> error_{};
-  curl_slist* header_lines_ = nullptr;
+  std::string header_text_;               // lines, each ended by a NUL
+  std::vector<curl_slist> header_lines_;  // over them: libcurl only reads what it is given
   curl_slist* connect_to_ = nullptr;
 
   std::uint64_t id_ = 0;

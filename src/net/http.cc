@@ -37,16 +37,35 @@ bool MatchesNoProxy(std::string_view host, std::string_view list) {
 
 }  // namespace
 
-const std::string* Headers::Find(std::string_view name) const {
-  for (const auto& [n, v] : entries_) {
-    if (SameName(n, name)) return &v;
+void Headers::Add(std::string_view name, std::string_view value) {
+  if (places_.empty()) {  // room for the usual ones
+    text_.reserve(640);
+    places_.reserve(16);
   }
-  return nullptr;
+  places_.push_back({text_.size(), name.size(), value.size()});
+  text_.append(name).append(value);
+}
+
+void Headers::Clear() {
+  text_.clear();
+  places_.clear();
+}
+
+Headers::Entry Headers::operator[](std::size_t i) const {
+  const Place& place = places_[i];
+  const std::string_view both(text_.data() + place.begin, place.name_size + place.value_size);
+  return {both.substr(0, place.name_size), both.substr(place.name_size)};
+}
+
+std::size_t Headers::Find(std::string_view name) const {
+  std::size_t i = 0;
+  while (i < size() && !SameName((*this)[i].name, name)) ++i;
+  return i;
 }
 
 std::string_view Headers::Get(std::string_view name) const {
-  const std::string* value = Find(name);
-  return value != nullptr ? std::string_view(*value) : std::string_view();
+  const std::size_t i = Find(name);
+  return i < size() ? (*this)[i].value : std::string_view();
 }
 
 std::string FindCaBundle() {

@@ -15,21 +15,36 @@
 
 namespace headrace::net {
 
-// Header names compare without case; values are as sent, without surrounding blanks.
+// Header names compare without case; values are as sent, without surrounding blanks. Views of them
+// hold until the next change. One piece of memory for all: a request has tens of them.
 class Headers {
  public:
-  void Add(std::string_view name, std::string_view value) {
-    entries_.emplace_back(std::string(name), std::string(value));
-  }
+  struct Entry {
+    std::string_view name;
+    std::string_view value;
+  };
+
+  void Add(std::string_view name, std::string_view value);
   // The first value of that name, or "" when there is none.
   std::string_view Get(std::string_view name) const;
-  bool Has(std::string_view name) const { return Find(name) != nullptr; }
-  void Clear() { entries_.clear(); }
-  const std::vector<std::pair<std::string, std::string>>& entries() const { return entries_; }
+  bool Has(std::string_view name) const { return Find(name) != size(); }
+  void Clear();
+  // In the order in which they were added.
+  std::size_t size() const { return places_.size(); }
+  Entry operator[](std::size_t i) const;
 
  private:
-  const std::string* Find(std::string_view name) const;
-  std::vector<std::pair<std::string, std::string>> entries_;
+  struct Place {
+    std::size_t begin;  // in text_, of the name; the value follows
+    std::size_t name_size;
+    std::size_t value_size;
+  };
+
+  // size() when there is none.
+  std::size_t Find(std::string_view name) const;
+
+  std::string text_;
+  std::vector<Place> places_;
 };
 
 struct Request {

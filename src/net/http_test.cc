@@ -26,6 +26,19 @@ TEST(Headers, NamesCompareWithoutCase) {
   EXPECT_EQ(headers.Get("absent"), "");
 }
 
+TEST(Headers, KeepTheirOrderAndAnyNumber) {
+  Headers headers;
+  for (int i = 0; i < 100; ++i) headers.Add(std::to_string(i), std::string(i, 'v'));
+  ASSERT_EQ(headers.size(), 100U);
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    EXPECT_EQ(headers[i].name, std::to_string(i));
+    EXPECT_EQ(headers[i].value, std::string(i, 'v'));
+  }
+  headers.Clear();
+  EXPECT_EQ(headers.size(), 0U);
+  EXPECT_FALSE(headers.Has("0"));
+}
+
 TEST_F(ProxyEnvironment, NoneByDefault) { EXPECT_EQ(ProxyFor("https", "a.example"), ""); }
 
 TEST_F(ProxyEnvironment, SchemeDecides) {

@@ -137,6 +137,12 @@ GetMany::Item GetMany::Deliver(std::size_t index) {
   return item;
 }
 
+bool GetMany::Ready() {
+  if (delivered_ == items_.size()) return false;
+  while (!NextToDeliver() && !done_.Empty()) Advance(*done_.Next());
+  return NextToDeliver().has_value();
+}
+
 std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
   if (delivered_ == items_.size()) return std::nullopt;
   share_ = Share::kReads;  // somebody waits now

@@ -36,6 +36,8 @@ class GetMany {
   // The next result, in order or as they arrive; nullopt when all were given out. When `stop` is
   // requested: kCancelled for the next item, and the batch stays usable.
   std::optional<Item> Next(const std::stop_token& stop);
+  // Whether Next would give a result at once.
+  bool Ready();
 
  private:
   void StartWhatFits();

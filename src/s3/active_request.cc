@@ -27,7 +27,8 @@ bool BreaksLine(char c) { return c == '\r' || c == '\n' || c == '\0'; }
 
 // libcurl sends a header as it is given: a line break would end it and smuggle in others.
 Status CheckHeaders(const net::Headers& headers) {
-  for (const auto& [name, value] : headers.entries()) {
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto [name, value] = headers[i];
     const auto name_end = std::ranges::find_if(name, BreaksLine);
     if (name_end == name.end() && std::ranges::none_of(value, BreaksLine)) continue;
     return Status(StatusCode::kInvalidArgument,

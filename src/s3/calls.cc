@@ -116,11 +116,12 @@ ObjectInfo InfoFromHeaders(const net::Headers& headers) {
   info.last_modified = ParseHttpDate(headers.Get("Last-Modified")).value_or(WallTime{});
   info.storage_class = headers.Get("x-amz-storage-class");
   info.content_type = headers.Get("Content-Type");
-  for (const auto& [name, value] : headers.entries()) {
-    const std::string lower = Lower(name);
-    if (lower.starts_with(kMetadataPrefix)) {
-      info.metadata.emplace(lower.substr(kMetadataPrefix.size()), value);
-    }
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto [name, value] = headers[i];
+    if (name.size() < kMetadataPrefix.size()) continue;
+    const std::string lower = Lower(name.substr(0, kMetadataPrefix.size()));
+    if (lower != kMetadataPrefix) continue;
+    info.metadata.emplace(Lower(name.substr(kMetadataPrefix.size())), value);
   }
   return info;
 }

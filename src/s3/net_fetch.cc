@@ -20,7 +20,10 @@ class Exchange final : public net::ResponseHandler {
   }
   void OnHead(int status, const net::Headers& headers) override {
     response_.status = status;
-    response_.headers = headers.entries();
+    response_.headers.clear();
+    for (std::size_t i = 0; i < headers.size(); ++i) {
+      response_.headers.emplace_back(headers[i].name, headers[i].value);
+    }
   }
   bool OnBody(std::span<const std::byte> bytes) override {
     response_.body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
