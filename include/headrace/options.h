@@ -46,10 +46,10 @@ struct ClientOptions {
   // How many processes of this host share its memory, threads and connections, each taking its part
   // of the defaults; 0 = LOCAL_WORLD_SIZE.
   int processes_on_host = 0;
-  // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four and
-  // one for every two cores: the others are the program's.
+  // Event-loop threads; 0 = one per 10 Gbit/s of throughput_target_gbps, at most four. Where that
+  // is 0: two, but one where there are fewer than four cores, because they are the program's.
   int loop_threads = 0;
-  double throughput_target_gbps = 20.0;
+  double throughput_target_gbps = 0;
 
   // --- how patiently ---
   std::chrono::milliseconds connect_timeout{3'000};

@@ -16,9 +16,9 @@ class ClientConfig:
 
     Parameters
     ----------
-    throughput_target_gbps : float
-        Decides the number of event-loop threads: one per 10 Gbit/s, at most four
-        and one for every two cores.
+    throughput_target_gbps : float, optional
+        Decides the number of event-loop threads: one per 10 Gbit/s, at most four. Default: two, and
+        one where there are fewer than four cores.
     part_size : int
         Bytes per ranged GET and per part of a multipart upload; at least 5 MiB for uploads.
     unsigned : bool
@@ -55,7 +55,7 @@ class ClientConfig:
         Static credentials. Default: as the AWS tools find them.
     """
 
-    throughput_target_gbps: float = 20.0
+    throughput_target_gbps: float | None = None
     part_size: int = 8 * MIB
     unsigned: bool = False
     force_path_style: bool = False

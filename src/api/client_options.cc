@@ -35,8 +35,9 @@ Result<int> MaxAttempts(const ClientOptions& options) {
 
 int Loops(const ClientOptions& options) {
   if (options.loop_threads > 0) return options.loop_threads;
-  const int wanted = static_cast<int>(std::ceil(options.throughput_target_gbps / 10.0));
-  return std::clamp(wanted, 1, std::clamp(UsableCores() / 2, 1, 4));
+  if (options.throughput_target_gbps == 0) return UsableCores() < 4 ? 1 : 2;
+  const double wanted = std::ceil(options.throughput_target_gbps / 10.0);
+  return static_cast<int>(std::clamp(wanted, 1.0, 4.0));
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ Status Validate(const ClientOptions& o) {
     return Invalid(
         "connect_timeout, idle_timeout and progress_timeout must be above zero and at most a week");
   }
-  if (!(o.throughput_target_gbps > 0)) return Invalid("throughput_target_gbps must be above zero");
+  if (!(o.throughput_target_gbps >= 0)) return Invalid("throughput_target_gbps must be above zero");
   return {};
 }
 

@@ -30,7 +30,7 @@ Duration Backoff(const RetryOptions& options, ErrorClass error_class, int retrie
 }
 
 Duration ParseRetryAfter(std::string_view value, WallTime now) {
-  constexpr std::int64_t kMaxSeconds = 24 * 3600;
+  constexpr std::int64_t kMaxSeconds = std::int64_t{24} * 3600;
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
   if (error == std::errc() && end == value.data() + value.size()) {
