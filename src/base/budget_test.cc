@@ -13,6 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Returns when somebody waits for memory of a share that is all in use.
+void WaitForAWaiter(MemoryBudget& budget) {
+  while (budget.TryAcquire(Share::kReads, 0).has_value()) std::this_thread::yield();
+}
+
 MemoryBudget OneShare(std::size_t bytes) { return MemoryBudget({bytes, 0, 0, 0, 0}); }
 
 TEST(MemoryBudget, LeasesReturnTheirBytes) {
@@ -76,8 +81,8 @@ TEST(MemoryBudget, WhoWaitsWhileAllIsParkedPasses) {
 TEST(MemoryBudget, AWaiterPassesWhenTheLastOfTheOthersIsParked) {
   MemoryBudget budget = OneShare(10);
   std::optional<Lease> all = budget.TryAcquire(Share::kReads, 10);
-  std::jthread loop([park = all->Parker()] {
-    std::this_thread::sleep_for(milliseconds(5));
+  std::jthread loop([&budget, park = all->Parker()] {
+    WaitForAWaiter(budget);
     park();
   });
   EXPECT_TRUE(budget.Acquire(Share::kReads, 5).ok());
@@ -92,10 +97,8 @@ TEST(MemoryBudget, WhoWaitsWhileOthersAreUnderWayWaits) {
   std::vector<Lease> held;
   for (int i = 0; i < 4; ++i) held.push_back(std::move(*budget.TryAcquire(Share::kReads, 1)));
   std::jthread other([&] {
-    while (!held.empty()) {
-      std::this_thread::sleep_for(milliseconds(5));
-      held.pop_back();
-    }
+    WaitForAWaiter(budget);
+    while (!held.empty()) held.pop_back();
   });
   ASSERT_TRUE(budget.Acquire(Share::kReads, 4).ok());
   EXPECT_EQ(budget.peak(Share::kReads), 4U);

@@ -78,6 +78,7 @@ void Fetch::SendPieces(std::uint64_t from) {
   const std::uint64_t left = *length_ - from;
   const std::uint64_t count = (left + context_.options.part_size - 1) / context_.options.part_size;
   pieces_.reserve(pieces_.size() + count);
+  lease_.SetParked(false);  // it may be that of the first part, which has come
   const std::function<void()> arrived = lease_.Parker(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t begin = from + left * i / count;

@@ -323,6 +323,42 @@ TEST_F(ObjectTest, OperationsOfOneThreadNeverWaitForEachOther) {
   }
 }
 
+// A lease that is kept for the rest of an object is under way again: nobody may pass it.
+TEST_F(ObjectTest, AFetchThatGoesOnKeepsItsMemory) {
+  Put("o", Pattern(5 * kPart));
+  store_.stall = [] {};
+  class Fetch fetch(&context_, {{"b", "o"}, {}}, 10 * kPart);
+  CompletionQueue<std::size_t> done;
+  fetch.Start(std::move(*budget_.TryAcquire(Share::kReads, 10 * kPart)), &done, 0);
+  ASSERT_TRUE(done.Next().has_value());
+  ASSERT_EQ(fetch.Advance(), Fetch::Step::kUnderWay);
+  EXPECT_EQ(budget_
+                .Acquire(Share::kReads, budget_.limit(Share::kReads), {},
+                         Deadline::After(std::chrono::milliseconds(1)))
+                .status()
+                .code(),
+            StatusCode::kTimeout);
+}
+
+// One thread with more open writers than the budget has room for: each waits for what the thread
+// itself has yet to bring.
+TEST_F(ObjectTest, OpenWritersOfOneThreadNeverWaitForEachOther) {
+  std::deque<Writer> writers;
+  const std::string bytes = Pattern(2 * kPart);
+  for (int i = 0; i < 30; ++i) {
+    Writer& writer =
+        writers.emplace_back(&context_, store::Name{"b", fmt::format("w{}", i)}, PutOptions{});
+    // Past one part, so that the first buffers grow.
+    ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)).first(kPart + 1), {}).ok());
+  }
+  for (Writer& writer : writers) {
+    ASSERT_TRUE(writer.Write(std::as_bytes(std::span(bytes)).subspan(kPart + 1), {}).ok());
+    ASSERT_TRUE(writer.Close({}).ok());
+  }
+  EXPECT_EQ(Fetch("w29")->data.view(), bytes);
+  EXPECT_EQ(budget_.in_use(Share::kUploads), 0U);
+}
+
 // Larger than the whole share, between others: it waits until it is alone.
 TEST_F(ObjectTest, AnObjectLargerThanTheBudgetIsFetchedAlone) {
   std::vector<FetchItem> items;

@@ -102,6 +102,7 @@ bool Writer::GrowFirstBuffer() {
   std::memcpy(larger.mutable_data(), buffer_.data(), filled_);
   buffer_ = std::move(larger);
   lease_ = std::move(*lease);
+  lease_.SetParked(true);
   return true;
 }
 
