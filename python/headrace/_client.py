@@ -249,10 +249,10 @@ class Client:
     @staticmethod
     def _results(batch: _native.Batch, raising: bool) -> Iterator[Data | Error]:
         process = os.getpid()
-        while results := batch.next_ready():
-            for result in results:
+        while results := batch.next():
+            for _, result in results:
                 if os.getpid() != process:
-                    batch.next_ready()  # raises: the batch is the parent's
+                    batch.next()  # raises: the batch is the parent's
                 if raising and isinstance(result, BaseException):
                     raise result
                 yield result

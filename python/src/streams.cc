@@ -31,18 +31,10 @@ std::size_t ReadInto(HeldReader& self, std::uint64_t offset, nb::handle target) 
   }));
 }
 
-// (index, Data or exception), or None at the end.
-nb::object NextOfBatch(HeldBatch& self) {
-  std::optional<GetBatch::Item> item = self.Call([](GetBatch& batch) { return batch.Next(); });
-  if (!item.has_value()) return nb::none();
-  if (!item->result.ok()) return nb::make_tuple(item->index, ToException(item->result.status()));
-  return nb::make_tuple(item->index, MakeData(std::move(item->result).value()));
-}
-
-// As many results as there are, at least one; empty at the end. Each crossing costs about as much
-// as a small result, so that a few go together; large ones stay in the budget until they are asked
-// for.
-nb::list NextReady(HeldBatch& self) {
+// A list of (index, Data or exception): as many as there are, at least one; empty at the end. Each
+// crossing costs about as much as a small result, so that a few go together; large ones stay in the
+// budget until they are asked for.
+nb::list NextOfBatch(HeldBatch& self) {
   constexpr std::size_t kMost = 32;
   constexpr std::size_t kEnough = std::size_t{4} << 20;  // bytes
   std::vector<GetBatch::Item> items = self.Call([](GetBatch& batch) {
@@ -58,8 +50,9 @@ nb::list NextReady(HeldBatch& self) {
   });
   nb::list results;
   for (GetBatch::Item& item : items) {
-    results.append(item.result.ok() ? MakeData(std::move(item.result).value())
-                                    : ToException(item.result.status()));
+    const bool ok = item.result.ok();
+    results.append(nb::make_tuple(item.index, ok ? MakeData(std::move(item.result).value())
+                                                 : ToException(item.result.status())));
   }
   return results;
 }
@@ -127,7 +120,6 @@ void BindStreams(nb::module_& module) {
 
   nb::class_<HeldBatch>(module, "Batch")
       .def("next", &NextOfBatch)
-      .def("next_ready", &NextReady)
       .def("close", &HeldBatch::Release);
 
   nb::class_<HeldLister>(module, "Lister").def("next_page", &NextPage);

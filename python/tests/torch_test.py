@@ -383,10 +383,10 @@ class StuckBatch:
         self.asked = threading.Event()
         self.arrives = threading.Event()
 
-    def next(self) -> tuple[int, Any]:
+    def next(self) -> list[tuple[int, Any]]:
         self.asked.set()
         assert self.arrives.wait(60)
-        return 0, "data"
+        return [(0, "data")]
 
     def close(self) -> None:
         assert self.arrives.is_set(), "closed while a thread waits for it"

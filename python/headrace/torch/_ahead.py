@@ -26,10 +26,10 @@ class AnnouncedBatch:
         """Waits for the fetch at this place of the announcement; once for each."""
         with self._lock:
             while place not in self._results:
-                item = self._native.next()
-                if item is None:
+                results = self._native.next()
+                if not results:
                     raise LookupError(f"place {place} of an announced batch was taken before")
-                self._results[item[0]] = item[1]
+                self._results.update(results)
             result = self._results.pop(place)
         if isinstance(result, BaseException):
             raise result
