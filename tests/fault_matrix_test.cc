@@ -85,12 +85,12 @@ class FaultMatrix : public testing::TestWithParam<std::tuple<json, OperationUnde
     options.endpoint = *s3::Endpoint::FromUrl(server_->endpoint(), "us-east-1");
     options.credentials = std::make_unique<s3::StaticCredentials>(
         s3::Credentials{server_->access_key(), server_->secret_key(), "", std::nullopt});
-    options.wire.policy.idle_timeout = std::chrono::milliseconds(300);
-    options.wire.policy.progress_timeout = std::chrono::seconds(10);
-    options.wire.policy.retry.max_attempts = 4;
-    options.wire.policy.retry.base = std::chrono::milliseconds(5);
-    options.wire.policy.retry.throttle_base = std::chrono::milliseconds(5);
-    options.wire.policy.hedge = true;
+    options.policy.idle_timeout = std::chrono::milliseconds(300);
+    options.policy.progress_timeout = std::chrono::seconds(10);
+    options.policy.retry.max_attempts = 4;
+    options.policy.retry.base = std::chrono::milliseconds(5);
+    options.policy.retry.throttle_base = std::chrono::milliseconds(5);
+    options.policy.hedge = true;
     options.transport.max_idle_connections = 1;
     options.wire.user_agent = "headrace-test";
     engine_ = std::make_unique<s3::Engine>(std::move(options), &buffers_, &clock_);

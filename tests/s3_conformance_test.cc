@@ -35,7 +35,7 @@ BackendUnderTest::Fixture MakeS3(const std::string& server) {
   options.endpoint = *endpoint;
   options.credentials = std::make_unique<s3::StaticCredentials>(
       s3::Credentials{Env(prefix + "ACCESS_KEY"), Env(prefix + "SECRET_KEY"), "", std::nullopt});
-  options.wire.policy.hedge = true;
+  options.policy.hedge = true;
   options.wire.user_agent = "headrace-test";
   owned->engine = std::make_unique<s3::Engine>(std::move(options), &owned->buffers, &owned->clock);
   owned->store = std::make_unique<S3Store>(owned->engine.get());

@@ -117,10 +117,10 @@ Result<s3::EngineOptions> ResolveEngineOptions(const ClientOptions& o, const Clo
   }
 
   s3::WireOptions& wire = engine.wire;
-  ASSIGN_OR_RETURN(wire.policy.retry.max_attempts, MaxAttempts(o));
-  wire.policy.idle_timeout = o.idle_timeout;
-  wire.policy.progress_timeout = o.progress_timeout;
-  wire.policy.hedge = o.hedge;
+  ASSIGN_OR_RETURN(engine.policy.retry.max_attempts, MaxAttempts(o));
+  engine.policy.idle_timeout = o.idle_timeout;
+  engine.policy.progress_timeout = o.progress_timeout;
+  engine.policy.hedge = o.hedge;
   wire.requester_pays = o.requester_pays;
   wire.expected_bucket_owner = o.expected_bucket_owner;
   wire.sign_payload = o.sign_payload;

@@ -1,12 +1,9 @@
 #include "s3/active_request.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 
 #include "base/macros.h"
-#include "s3/etag.h"
-#include "s3/hmac.h"
 #include "s3/time_text.h"
 #include "s3/uri.h"
 #include "s3/xml.h"
@@ -23,21 +20,6 @@ std::uint64_t Micros(Duration d) {
       std::chrono::duration_cast<std::chrono::microseconds>(d).count());
 }
 
-bool BreaksLine(char c) { return c == '\r' || c == '\n' || c == '\0'; }
-
-// libcurl sends a header as it is given: a line break would end it and smuggle in others.
-Status CheckHeaders(const net::Headers& headers) {
-  for (std::size_t i = 0; i < headers.size(); ++i) {
-    const auto [name, value] = headers[i];
-    const auto name_end = std::ranges::find_if(name, BreaksLine);
-    if (name_end == name.end() && std::ranges::none_of(value, BreaksLine)) continue;
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("header {} holds a line break or a NUL",
-                              std::string_view(name.begin(), name_end)));
-  }
-  return {};
-}
-
 }  // namespace
 
 ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
@@ -47,7 +29,7 @@ ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
       promise_(std::move(promise)),
       machine_(
           [&] {
-            AttemptPolicy policy = context->wire->policy;
+            AttemptPolicy policy = *context->policy;
             policy.deadline = policy.deadline.Earlier(request_.deadline);
             policy.hedge = policy.hedge && request_.operation == Operation::kGet;
             return policy;
@@ -227,7 +209,17 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
 
 void ActiveRequest::SendTo(int slot, const Route& route, const std::string& address) {
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
-  Result<net::Request> wire = Build(attempt, route);
+  const bool resumed = reply_.received() > 0;
+  const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
+                    !context_.endpoints->refuses_if_match();
+  Result<net::Request> wire =
+      BuildWireRequest({.request = request_,
+                        .route = route,
+                        .credentials = attempt.credentials.get(),
+                        .received = reply_.received(),
+                        .if_match = bind ? std::string_view(reply_.etag()) : std::string_view(),
+                        .time = context_.endpoints->SigningTime(context_.clock->WallNow())},
+                       *context_.wire, *context_.signer);
   if (!wire.ok()) return Fail(slot, wire.status(), ErrorClass::kFatal);
   wire->pinned_address = address;
   wire->proxy = route.proxy;
@@ -236,66 +228,6 @@ void ActiveRequest::SendTo(int slot, const Route& route, const std::string& addr
   context_.metrics->requests[static_cast<std::size_t>(request_.operation)].Add();
   context_.metrics->bytes_sent.Add(request_.body.size());
   attempt.transfer = context_.loop->Start(std::move(*wire), &attempt);
-}
-
-Result<net::Request> ActiveRequest::Build(const Attempt& attempt, const Route& route) {
-  const WireOptions& wire = *context_.wire;
-  net::Request out;
-  out.method = FactsOf(request_.operation).method;
-  out.url = fmt::format("{}{}{}{}", route.origin, route.target.path,
-                        request_.query.empty() ? "" : "?", request_.query);
-  out.body = request_.body;
-  if (request_.range) out.expected_body = request_.range->length - reply_.received();
-
-  std::vector<HeaderView> to_sign;
-  auto add = [&](std::string_view name, std::string_view value) {
-    out.headers.Add(name, value);
-    if (name.starts_with("x-amz-") || name == "Content-MD5") to_sign.push_back({name, value});
-  };
-  for (const auto& [name, value] : request_.headers) add(name, value);
-  if (wire.requester_pays) add("x-amz-request-payer", "requester");
-  if (!wire.expected_bucket_owner.empty() && !request_.bucket.empty()) {
-    add("x-amz-expected-bucket-owner", wire.expected_bucket_owner);
-  }
-  if (request_.verify_checksum) add("x-amz-checksum-mode", "ENABLED");
-  if (request_.range) {
-    add("Range", fmt::format("bytes={}-{}", reply_.next_offset(),
-                             request_.range->offset + request_.range->length - 1));
-  } else if (reply_.received() > 0) {
-    add("Range", fmt::format("bytes={}-", reply_.received()));
-  }
-  const bool resumed = reply_.received() > 0;
-  const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
-                    !context_.endpoints->refuses_if_match();
-  if (!reply_.etag().empty() && bind) add("If-Match", QuotedEtag(reply_.etag()));
-  add("User-Agent", wire.user_agent);
-
-  if (attempt.credentials != nullptr && !attempt.credentials->anonymous()) {
-    std::string body_hash;
-    std::string_view hash = request_.body.empty() ? kEmptyPayloadHash : kUnsignedPayload;
-    if (wire.sign_payload && !request_.body.empty()) {
-      body_hash = Sha256Hex(request_.body.view());
-      hash = body_hash;
-    }
-    const SignInput input{.method = out.method,
-                          .host = route.target.host_header,
-                          .path = route.target.path,
-                          .query = request_.query,
-                          .headers = to_sign,
-                          .payload_hash = hash};
-    ASSIGN_OR_RETURN(
-        const SignedHeaders headers,
-        context_.signer->Sign(input, *attempt.credentials, {.region = route.endpoint->region},
-                              context_.endpoints->SigningTime(context_.clock->WallNow())));
-    out.headers.Add("x-amz-date", headers.x_amz_date);
-    out.headers.Add("x-amz-content-sha256", headers.x_amz_content_sha256);
-    if (!headers.x_amz_security_token.empty()) {
-      out.headers.Add("x-amz-security-token", headers.x_amz_security_token);
-    }
-    out.headers.Add("Authorization", headers.authorization);
-  }
-  RETURN_IF_ERROR(CheckHeaders(out.headers));
-  return out;
 }
 
 void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Duration retry_after) {

@@ -22,16 +22,9 @@
 #include "s3/reply_builder.h"
 #include "s3/request.h"
 #include "s3/sign.h"
+#include "s3/wire_request.h"
 
 namespace headrace::s3 {
-
-struct WireOptions {
-  AttemptPolicy policy;
-  bool requester_pays = false;
-  std::string expected_bucket_owner;
-  bool sign_payload = false;
-  std::string user_agent;
-};
 
 // What all requests of one event loop use. The pointers outlive them.
 struct LoopContext {
@@ -43,6 +36,7 @@ struct LoopContext {
   const Clock* clock;
   EngineMetrics* metrics;
   const WireOptions* wire;
+  const AttemptPolicy* policy;
   AttemptContext attempts;  // this loop's
   FlowControl* flow;        // this loop's
   Signer* signer;           // this loop's
@@ -92,7 +86,6 @@ class ActiveRequest {
   void Send(int slot);
   void SendWith(int slot, std::shared_ptr<const Credentials> credentials);
   void SendTo(int slot, const Route& route, const std::string& address);
-  Result<net::Request> Build(const Attempt& attempt, const Route& route);
   ServerAnswer ReadAnswer(const Attempt& attempt) const;
   void Fail(int slot, Status status, ErrorClass error_class, Duration retry_after = {});
   void Rearm();

@@ -18,6 +18,7 @@ Dispatcher::Dispatcher(const EngineContext& context, const FlowControl::Limits& 
               .clock = context.clock,
               .metrics = context.metrics,
               .wire = context.wire,
+              .policy = context.policy,
               .attempts = {context.retry_budget, &hedges_, &random_},
               .flow = &flow_,
               .signer = &signer_};

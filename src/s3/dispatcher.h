@@ -20,6 +20,7 @@ struct EngineContext {
   EngineMetrics* metrics;
   RetryBudget* retry_budget;
   const WireOptions* wire;
+  const AttemptPolicy* policy;
   net::TransportOptions transport;
 };
 

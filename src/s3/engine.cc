@@ -23,6 +23,7 @@ int InFlightCeiling() {
 Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
     : endpoints_(std::move(options.endpoint)),
       wire_(std::move(options.wire)),
+      policy_(options.policy),
       resolver_(clock),
       credentials_(options.credentials
                        ? std::make_unique<CredentialsCache>(std::move(options.credentials), clock)
@@ -35,6 +36,7 @@ Engine::Engine(EngineOptions options, BufferPool* buffers, const Clock* clock)
               .metrics = &metrics_,
               .retry_budget = &retry_budget_,
               .wire = &wire_,
+              .policy = &policy_,
               .transport = options.transport};
   // The numbers are the host's; what they come to is this process's, and then each loop's part.
   const int fixed = options.max_in_flight;

@@ -17,6 +17,7 @@ struct EngineOptions {
   // Null: anonymous.
   std::unique_ptr<CredentialsProvider> credentials;
   WireOptions wire;
+  AttemptPolicy policy;
   net::TransportOptions transport;
   int max_in_flight = 0;  // of this engine; 0 = by probing
   // Of the host: each of its processes takes its part.
@@ -44,6 +45,7 @@ class Engine {
   EngineMetrics metrics_;
   BucketEndpoints endpoints_;
   const WireOptions wire_;
+  const AttemptPolicy policy_;
   RetryBudget retry_budget_;
   net::Resolver resolver_;
   std::unique_ptr<CredentialsCache> credentials_;

@@ -36,7 +36,7 @@ class EngineTest : public testing::Test {
     EngineOptions options;
     options.endpoint = *Endpoint::FromUrl("http://127.0.0.1:1", "us-east-1");
     options.credentials = std::move(credentials);
-    options.wire.policy.retry.max_attempts = 1;
+    options.policy.retry.max_attempts = 1;
     return std::make_unique<Engine>(std::move(options), &buffers_, &clock_);
   }
 
@@ -104,8 +104,8 @@ class SilentServer {
 class SilenceTest : public testing::Test {
  protected:
   Status Ask(int attempts) {
-    wire_.policy.retry.max_attempts = attempts;
-    wire_.policy.idle_timeout = std::chrono::milliseconds(40);
+    policy_.retry.max_attempts = attempts;
+    policy_.idle_timeout = std::chrono::milliseconds(40);
     Dispatcher dispatcher({.resolver = &resolver_,
                            .credentials = nullptr,
                            .endpoints = &endpoints_,
@@ -114,6 +114,7 @@ class SilenceTest : public testing::Test {
                            .metrics = &metrics_,
                            .retry_budget = &retry_budget_,
                            .wire = &wire_,
+                           .policy = &policy_,
                            .transport = {}},
                           {.fixed = 1}, 1);
     return dispatcher.Submit({.bucket = "b", .key = "k"}).Wait().status();
@@ -132,6 +133,7 @@ class SilenceTest : public testing::Test {
   EngineMetrics metrics_;
   RetryBudget retry_budget_;
   WireOptions wire_;
+  AttemptPolicy policy_;
   SilentServer server_;
   net::Resolver resolver_{&clock_, [](const std::string&) -> Result<std::vector<std::string>> {
                             return std::vector<std::string>{"127.0.0.1", "127.0.0.2"};
