@@ -25,14 +25,29 @@ constexpr headrace::cli::AddCommand kCommands[] = {
     headrace::cli::AddDatagen,
 };
 
+// What is wrong with the command line, and where to read more. `first` is its first argument.
+std::string Complaint(const CLI::App& app, const CLI::Error& error, const std::string& first) {
+  std::string verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (verb->get_name() == first) {
+      return fmt::format("headrace {}: {}\nSee headrace {} --help.\n", first, error.what(), first);
+    }
+    verbs += fmt::format("{}{}", verbs.empty() ? "" : ", ", verb->get_name());
+  }
+  if (first.empty() || first.starts_with('-')) {
+    return fmt::format("headrace: {}\nSee headrace --help.\n", error.what());
+  }
+  return fmt::format("headrace: there is no verb '{}'; there are {}\nSee headrace --help.\n", first,
+                     verbs);
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Headrace: feeds training from S3-compatible storage");
   app.name("headrace");
   app.set_version_flag("--version", HEADRACE_VERSION);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
-    return fmt::format("headrace: {}\nSee headrace --help, or headrace VERB --help.\n",
-                       error.what());
+  app.failure_message([argc, argv](const CLI::App* app, const CLI::Error& error) {
+    return Complaint(*app, error, argc > 1 ? argv[1] : "");
   });
   headrace::cli::Command command;
   for (auto add : kCommands) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "object/replaced.h"
 #include "object/verify.h"
 
 namespace headrace::object {
@@ -136,12 +137,6 @@ FetchItem Fetch::OutgrownItem() const {
   return item;
 }
 
-Status Fetch::Changed() const {
-  return Status(
-      StatusCode::kObjectChanged,
-      fmt::format("{} was replaced while it was being read; read it again", item_.name.key));
-}
-
 Status Fetch::TakeWhole(store::ReadReply reply) {
   fetched_.etag = reply.etag;
   fetched_.object_size = reply.object_size;
@@ -164,7 +159,8 @@ Status Fetch::TakePiece(const Piece& piece, const store::ReadReply& reply) {
   // away.
   const bool other_size =
       !std::exchange(size_unsure_, false) && reply.object_size != size_.value_or(reply.object_size);
-  if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size) return Changed();
+  if ((!reply.etag.empty() && reply.etag != fetched_.etag) || other_size)
+    return Replaced(item_.name);
   size_ = fetched_.object_size = reply.object_size;
   const std::uint64_t available =
       std::min(wanted_, reply.object_size - std::min(begin_, reply.object_size));

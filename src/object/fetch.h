@@ -69,7 +69,6 @@ class Fetch {
   void SendPieces(std::uint64_t from);
   Status TakeWhole(store::ReadReply reply);
   Status TakePiece(const Piece& piece, const store::ReadReply& reply);
-  Status Changed() const;
   void Fail(Status status);
 
   const Context& context_;

@@ -207,7 +207,7 @@ class CircularStore final : public FolderOrderStore {
   Pending<s3::ListPage> List(const store::ListRequest& request) override {
     s3::ListPage page;
     page.truncated = true;
-    page.next_token = request.token == "A" ? "B" : "A";
+    page.next_token = std::string(1, request.token == "A" ? 'B' : 'A');
     ++requests;
     if (requests > 100) {
       return Pending<s3::ListPage>::Ready(Status(StatusCode::kIo, "asked without end"));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "object/replaced.h"
 
 namespace headrace::object {
 namespace {
@@ -118,8 +119,7 @@ Result<std::uint64_t> Reader::Await(Chunk& chunk, const std::stop_token& stop) {
 Status Reader::Check(std::uint64_t offset, std::uint64_t length, const store::ReadReply& reply) {
   if (etag_.empty()) etag_ = reply.etag;
   if (!reply.etag.empty() && reply.etag != etag_) {
-    return Status(StatusCode::kObjectChanged,
-                  fmt::format("{} was replaced while it was being read; open it again", name_.key));
+    return Replaced(name_);
   }
   size_ = reply.object_size;
   const std::uint64_t expected =

@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "object/complete.h"
 #include "object/reader.h"
+#include "object/replaced.h"
 #include "object/verify.h"
 #include "object/writer.h"
 #include "s3/xml.h"
@@ -40,11 +41,6 @@ class File {
  private:
   int fd_;
 };
-
-Status Replaced(const store::Name& name) {
-  return Status(StatusCode::kObjectChanged,
-                fmt::format("{} was replaced while it was being read; read it again", name.key));
-}
 
 Status NotAsListed(const store::Name& name, std::uint64_t size, std::uint64_t listed) {
   return Status(StatusCode::kObjectChanged,

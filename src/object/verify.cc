@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/macros.h"
+#include "object/replaced.h"
 
 namespace headrace::object {
 
@@ -13,8 +14,7 @@ Result<Verifier> Verifier::Ask(const Context& context, const store::Name& name,
                                const std::string& etag, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const store::StoredChecksum stored, context.store->ChecksumOf(name).Wait(stop));
   if (!etag.empty() && !stored.etag.empty() && stored.etag != etag) {
-    return Status(StatusCode::kObjectChanged,
-                  fmt::format("{} was replaced while it was being read; read it again", name.key));
+    return Replaced(name);
   }
   if (stored.checksum.algorithm() == s3::ChecksumAlgorithm::kNone) {
     return Status(StatusCode::kUnsupported,

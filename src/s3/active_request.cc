@@ -461,8 +461,9 @@ void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
       return Fail(
           attempt.slot,
           Status(StatusCode::kUnreachable,
-                 fmt::format("cannot connect to {}: {}; check that the {} is right and up", where,
-                             end.detail, attempt.proxy.empty() ? "endpoint" : "proxy")),
+                 fmt::format("cannot connect to {}: {}; check that the {} is right and up{}", where,
+                             end.detail, attempt.proxy.empty() ? "endpoint" : "proxy",
+                             where.starts_with("https:") ? ", and that it speaks https" : "")),
           ErrorClass::kTransient);
     case Kind::kTlsFailed:
       return Fail(

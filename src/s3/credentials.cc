@@ -27,7 +27,8 @@ Result<Credentials> ChainCredentials::Fetch(std::stop_token stop, Deadline deadl
   return Status(StatusCode::kCredentials,
                 fmt::format("no credentials found; looked at: {}. Set AWS_ACCESS_KEY_ID and "
                             "AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or ask for "
-                            "unsigned requests if the bucket is public",
+                            "unsigned requests if the bucket is public (--no-sign-request, or "
+                            "unsigned=True in ClientConfig)",
                             tried));
 }
 

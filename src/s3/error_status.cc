@@ -73,12 +73,14 @@ Verdict Refused(const RequestFacts& facts, const std::string& uri, std::string_v
     return {StatusCode::kAccessDenied,
             fmt::format("access to {} denied to unsigned requests; give credentials", uri)};
   }
-  return {
-      StatusCode::kAccessDenied,
-      fmt::format("access to {} denied{}{}; check that these credentials may {} it (bucket policy, "
-                  "IAM policy, key policy of an encrypted object)",
-                  uri, server_said.empty() ? "" : ": ", server_said,
-                  facts.action.empty() ? "use" : facts.action)};
+  return {StatusCode::kAccessDenied,
+          fmt::format(
+              "access to {} denied{}{}; check that these credentials {}may {} it (bucket policy, "
+              "IAM policy, key policy of an encrypted object)",
+              uri, server_said.empty() ? "" : ": ", server_said,
+              // An answer without a body (HEAD) tells a wrong key no differently.
+              server_said.empty() ? "are right and " : "",
+              facts.action.empty() ? "use" : facts.action)};
 }
 
 Verdict NotFound(const ServerAnswer& answer, const RequestFacts& facts, const std::string& uri) {
@@ -122,9 +124,11 @@ Verdict Conditional(const RequestFacts& facts, const std::string& uri, std::stri
   if (facts.if_none_match)
     return {StatusCode::kAlreadyExists, fmt::format("{} exists already", uri)};
   if (facts.if_match) {
-    return {
-        StatusCode::kObjectChanged,
-        fmt::format("{} was replaced while it was in use; open it again for the new version", uri)};
+    return {StatusCode::kObjectChanged,
+            fmt::format(
+                "{} was replaced while it was in use, or since it was listed; open it again, or "
+                "list again, for the new version",
+                uri)};
   }
   return {StatusCode::kInvalidArgument,
           fmt::format("{}: a condition of the request does not hold: {}", uri, said)};

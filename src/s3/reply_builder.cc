@@ -71,10 +71,11 @@ Status ReplyBuilder::AcceptObject(int status, const net::Headers& headers) {
                               etag.empty() ? " and no ETag" : ""));
   }
   if (!etag_.empty() && etag != etag_) {
-    return refuse(StatusCode::kObjectChanged,
-                  fmt::format("was replaced while it was being read (ETag {} became {}); open it "
-                              "again to read the new version",
-                              etag_, etag));
+    return refuse(
+        StatusCode::kObjectChanged,
+        fmt::format("was replaced while it was being read, or since it was listed (ETag "
+                    "{} became {}); open it again, or list again, to read the new version",
+                    etag_, etag));
   }
   if (etag_.empty()) etag_ = etag;
   const std::uint64_t wanted = next_offset();

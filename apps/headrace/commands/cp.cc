@@ -91,8 +91,10 @@ bool Exists(const std::string& path) {
 Status CheckPair(const CpArguments& arguments, const Location& source, const Location& target) {
   using Kind = Location::Kind;
   if (!source.is_s3() && !target.is_s3()) {
-    return Usage(fmt::format("neither '{}' nor '{}' is an S3 address; use cp for local files",
-                             arguments.source, arguments.target));
+    return Usage(
+        fmt::format("neither '{}' nor '{}' is an S3 address: write s3://bucket/key for what is "
+                    "in a bucket (the system's own cp copies local files)",
+                    arguments.source, arguments.target));
   }
   const bool stream = source.kind == Kind::kStream || target.kind == Kind::kStream;
   if (arguments.recursive) {
