@@ -34,7 +34,8 @@ class CompletionQueue {
       {
         std::lock_guard lock(state->mu);
         state->ready.push_back(std::move(tag));
-        wake = std::exchange(state->awaited, false);
+        wake = state->awaited != 0 && state->ready.size() >= state->awaited;
+        if (wake) state->awaited = 0;
       }
       if (wake) state->changed.notify_one();
     });
@@ -45,14 +46,18 @@ class CompletionQueue {
   std::optional<Tag> Next(const std::stop_token& stop = {}, Deadline deadline = {}) {
     State& state = *state_;
     std::unique_lock lock(state.mu);
-    WaitUntilDone(state.changed, lock, stop, deadline, [&] {
-      state.awaited = state.ready.empty();
-      return !state.awaited;
-    });
+    WaitFor(1, lock, stop, deadline);
     if (state.ready.empty()) return std::nullopt;
     Tag tag = std::move(state.ready.front());
     state.ready.pop_front();
     return tag;
+  }
+
+  // Returns when `count` tags are there, or `stop` or `deadline` came first: to be woken once for
+  // several. REQUIRES: so many are still to come.
+  void WaitForSeveral(std::size_t count, const std::stop_token& stop, Deadline deadline) {
+    std::unique_lock lock(state_->mu);
+    WaitFor(count, lock, stop, deadline);
   }
 
   bool Empty() const {
@@ -64,9 +69,20 @@ class CompletionQueue {
   struct State {
     std::mutex mu;
     std::condition_variable changed;
-    std::deque<Tag> ready;  // guarded by mu
-    bool awaited = false;   // guarded by mu: somebody sleeps until `ready` has one
+    std::deque<Tag> ready;    // guarded by mu
+    std::size_t awaited = 0;  // guarded by mu: somebody sleeps until `ready` has so many
   };
+
+  void WaitFor(std::size_t count, std::unique_lock<std::mutex>& lock, const std::stop_token& stop,
+               Deadline deadline) {
+    State& state = *state_;
+    WaitUntilDone(state.changed, lock, stop, deadline, [&] {
+      const bool enough = state.ready.size() >= count;
+      state.awaited = enough ? 0 : count;
+      return enough;
+    });
+  }
+
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

@@ -157,5 +157,21 @@ TEST(CompletionQueue, TagsComeInOrderOfCompletion) {
   EXPECT_EQ(queue.Next({}, Deadline::After(milliseconds(1))), std::nullopt);
 }
 
+TEST(CompletionQueue, SeveralTagsAreWaitedForAtOnce) {
+  CompletionQueue<int> queue;
+  auto [p0, s0] = MakePending<int>();
+  auto [p1, s1] = MakePending<int>();
+  queue.Watch(p0, 0);
+  queue.Watch(p1, 1);
+  s0.Set(10);
+  const SteadyTime began = std::chrono::steady_clock::now();
+  queue.WaitForSeveral(2, {}, Deadline::After(milliseconds(20)));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(20));  // one is not enough
+  std::jthread later([&s = s1] { s.Set(11); });
+  queue.WaitForSeveral(2, {}, Deadline::Never());
+  EXPECT_EQ(queue.Next(), 0);
+  EXPECT_EQ(queue.Next(), 1);
+}
+
 }  // namespace
 }  // namespace headrace

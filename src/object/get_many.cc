@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 namespace headrace::object {
 namespace {
@@ -10,10 +9,11 @@ namespace {
 // Small objects vary: planning for less than this would save little.
 constexpr std::uint64_t kLeastPlanned = std::uint64_t{256} << 10;
 
-// While so many are under way, what comes next is looked for every so often: being woken for each
-// of a stream of results costs more than the results do.
+// While so many are under way, several results are waited for at once, for so long at most: being
+// woken for each of a stream of results costs more than the results do.
 constexpr int kManyActive = 16;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
+constexpr int kMostAwaited = 32;
+constexpr auto kLongestAwaited = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -157,7 +157,10 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
     }
     // With a limit of its own the batch goes on when a result comes, not later.
     const bool may_be_late = active_ >= kManyActive && options_.max_in_flight == 0;
-    if (may_be_late && done_.Empty()) std::this_thread::sleep_for(kBetweenLooks);
+    if (may_be_late && done_.Empty()) {
+      const int several = std::min(active_ / 4, kMostAwaited);
+      done_.WaitForSeveral(static_cast<std::size_t>(several), stop, Deadline::After(kLongestAwaited));
+    }
     const std::optional<std::size_t> ready = done_.Next(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};
     Advance(*ready);
