@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -316,6 +319,36 @@ def test_ctrl_c_leaves_no_open_upload(cli: Cli, bucket: Bucket) -> None:
         assert process.wait(30) == -signal.SIGINT
     assert bucket.uploads() == []
     assert bucket.all() == {}
+
+
+def test_ctrl_c_ends_a_write_into_a_pipe_that_nobody_empties(cli: Cli, bucket: Bucket) -> None:
+    bucket.put("k", BIG)
+    with cli.start(
+        "cp", bucket.uri("k"), "-", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        pipe = process.stdout.fileno()
+
+        def is_full() -> bool:
+            held = array.array("i", [0])
+            fcntl.ioctl(pipe, termios.FIONREAD, held)
+            return held[0] > 61440
+
+        wait_for(is_full, "the pipe to be full")
+        os.read(pipe, 4096)  # now there is room, but not for much
+        wait_for(is_full, "the next bytes")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
+
+
+def test_verify_needs_a_file(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
+    bucket.put("k", b"x")
+    done = cli("cp", "--verify", bucket.uri("k"), "-")
+    assert (done.code, done.out) == (2, b"")
+    assert "--verify needs a file" in done.err
+    done = cli("cp", "--verify", bucket.uri("k"), "/dev/stderr")
+    assert done.code == 1
+    assert "--verify needs a file" in done.err
 
 
 def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:

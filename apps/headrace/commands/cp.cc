@@ -97,6 +97,7 @@ Status CheckPair(const CpArguments& arguments, const Location& source, const Loc
                     arguments.source, arguments.target));
   }
   const bool stream = source.kind == Kind::kStream || target.kind == Kind::kStream;
+  if (arguments.verify && target.kind == Kind::kStream) return Usage(kNoVerifyInPlace);
   if (arguments.recursive) {
     if (stream) return Usage("--recursive cannot read or write '-'");
     if (source.kind == Kind::kLocal && Exists(source.path) && !IsFolder(source.path)) {

@@ -15,6 +15,10 @@
 
 namespace headrace::cli {
 
+// Why --verify is refused where bytes are used as they come.
+inline constexpr const char* kNoVerifyInPlace =
+    "--verify needs a file as its target: what went into a pipe or a device cannot be taken back";
+
 struct CpArguments {
   CommonOptions common;
   FilterOptions filters;

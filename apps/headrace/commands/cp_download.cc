@@ -91,6 +91,10 @@ void DownloadFolder(const CpContext& context, const Location& source, const std:
 // Into a device, a pipe or an open descriptor, which no rename may replace.
 void DownloadInPlace(const CpContext& context, const std::string& uri, const std::string& path,
                      std::optional<int> descriptor) {
+  if (context.arguments.verify) {
+    return context.reporter.Failed("download", uri, path,
+                                   Status(StatusCode::kInvalidArgument, kNoVerifyInPlace));
+  }
   if (context.arguments.dryrun) return context.reporter.DryRun("download", uri, path, 0);
   // A descriptor is used as it stands: opening its file again would begin at the file's start.
   const ScopedFd fd(descriptor ? ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0)

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -33,15 +36,25 @@ Status WaitReady(int fd, short events, std::stop_token stop) {
   return {};
 }
 
+// As write(), but never waiting for a pipe's reader: a pipe that polls as ready has room for a
+// page, while a write of more blocks, where no stop is noticed.
+ssize_t WriteSome(int fd, std::span<const std::byte> bytes) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISFIFO(info.st_mode)) {
+    return ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), 65536));
+  }
+  const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  const ssize_t n = ::pwritev2(fd, &piece, 1, -1, RWF_NOWAIT);
+  if (n >= 0 || errno != EOPNOTSUPP) return n;  // pipes take it since Linux 6.4
+  return ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
+}
+
 }  // namespace
 
 Status WriteAll(int fd, std::span<const std::byte> bytes, std::stop_token stop) {
   while (!bytes.empty()) {
     RETURN_IF_ERROR(WaitReady(fd, POLLOUT, stop));
-    // A pipe that polls as ready takes at least PIPE_BUF bytes without blocking, and what a
-    // blocking write of more waits for is a reader; a stop is noticed between the pieces.
-    const std::size_t piece = std::min<std::size_t>(bytes.size(), 65536);
-    const ssize_t n = ::write(fd, bytes.data(), piece);
+    const ssize_t n = WriteSome(fd, bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0 && errno == EPIPE && fd == STDOUT_FILENO) DieOf(SIGPIPE);
     if (n < 0) {
