@@ -115,6 +115,7 @@ class Writer {
   virtual std::uint64_t written() const = 0;  // bytes
 };
 
+// What it hands out (batches, listers, readers, writers) must be gone before it is.
 class Client {
  public:
   // kInvalidArgument when the options contradict each other or the endpoint is malformed; no

@@ -7,8 +7,8 @@
 namespace headrace {
 
 // While it lives, the engine's waits on this thread call `check` about every 50 ms, counted across
-// them, and end as if their stop token had been triggered (kCancelled) once `check` returns true.
-// Not to be nested.
+// them. The wait during which `check` returns true ends as if its stop token had been triggered
+// (kCancelled); later ones, such as those of cleaning up, are waits again. Not to be nested.
 class ScopedInterruptCheck {
  public:
   using Check = bool (*)();

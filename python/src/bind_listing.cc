@@ -88,7 +88,6 @@ std::unique_ptr<Listing> FromEntries(nb::handle entries) {
 std::unique_ptr<Listing> FromDescriptor(int fd) {
   const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) {
-    errno = EBADF;
     PyErr_SetFromErrno(PyExc_OSError);
     throw nb::python_error();
   }

@@ -148,6 +148,7 @@ WAITS = {
     "list": "list(client.list('s3://bucket/'))",
     "put": "client.put('s3://bucket/key', b'x')",
     "open": "client.open('s3://bucket/key').read()",
+    "delete": "client.delete([f's3://bucket/{i}' for i in range(5000)])",
 }
 
 

@@ -182,11 +182,13 @@ TEST(Registry, ReportsInPrometheusText) {
   Registry registry;
   registry.Add("headrace_requests_total", "Requests sent.", &requests, {{"operation", "get"}});
   registry.Add("headrace_first_byte_seconds", "Time to first byte.", &latency);
+  registry.Add("headrace_requests_total", "Requests sent.", &requests, {{"operation", "put"}});
   requests.Add(3);
   latency.Record(1000);
   const std::string text = registry.PrometheusText();
   EXPECT_NE(text.find("# TYPE headrace_requests_total counter\n"
-                      "headrace_requests_total{operation=\"get\"} 3\n"),
+                      "headrace_requests_total{operation=\"get\"} 3\n"
+                      "headrace_requests_total{operation=\"put\"} 3\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("headrace_first_byte_seconds_count 1\n"), std::string::npos) << text;

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 
 namespace headrace {
 namespace {
@@ -104,17 +104,20 @@ std::vector<std::pair<std::string, double>> Registry::Values() const {
 
 std::string Registry::PrometheusText() const {
   std::lock_guard lock(mu_);
-  std::string text;
-  std::set<std::string> described;
+  // The format wants all lines of a name together, whatever the order they were added in.
+  std::map<std::string, std::string> families;
   for (const Entry& entry : entries_) {
-    if (described.insert(entry.name).second) {
-      text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", entry.name, entry.help, entry.name,
-                          entry.type);
+    std::string& family = families[entry.name];
+    if (family.empty()) {
+      family = fmt::format("# HELP {} {}\n# TYPE {} {}\n", entry.name, entry.help, entry.name,
+                           entry.type);
     }
     std::vector<std::pair<std::string, double>> values;
     entry.read(values);
-    for (const auto& [name, value] : values) text += fmt::format("{} {}\n", name, value);
+    for (const auto& [name, value] : values) family += fmt::format("{} {}\n", name, value);
   }
+  std::string text;
+  for (const auto& [name, family] : families) text += family;
   return text;
 }
 

@@ -151,7 +151,7 @@ void ActiveRequest::Send(int slot) {
   if (reply_.range_complete()) {
     // The attempt before fell silent after the last byte that was asked for.
     Perform(machine_.OnGoodHead(slot, attempt.sent));
-    return Perform(machine_.OnComplete(slot, attempt.sent));
+    return Perform(machine_.OnComplete(slot));
   }
   if (context_.credentials == nullptr) return SendWith(slot, nullptr);
   if (std::shared_ptr<const Credentials> fresh = context_.credentials->Get()) {
@@ -356,7 +356,7 @@ void ActiveRequest::OnWhole(Attempt& attempt) {
   const SteadyTime now = context_.clock->Now();
   context_.flow->OnAnswer(attempt.first_byte, now - attempt.sent,
                           reply_.received() + request_.body.size(), saturated_, now);
-  Perform(machine_.OnComplete(attempt.slot, now));
+  Perform(machine_.OnComplete(attempt.slot));
 }
 
 // What a refusal says, in its headers and its body.
@@ -391,7 +391,7 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   const SteadyTime now = context_.clock->Now();
   const int slot = attempt.slot;
   Perform(machine_.OnGoodHead(slot, now));
-  Perform(machine_.OnComplete(slot, now));
+  Perform(machine_.OnComplete(slot));
   return true;
 }
 
@@ -461,9 +461,11 @@ void ActiveRequest::OnBroken(Attempt& attempt, const net::TransferEnd& end) {
       return Fail(
           attempt.slot,
           Status(StatusCode::kUnreachable,
-                 fmt::format("cannot connect to {}: {}; check that the {} is right and up{}", where,
-                             end.detail, attempt.proxy.empty() ? "endpoint" : "proxy",
-                             where.starts_with("https:") ? ", and that it speaks https" : "")),
+                 fmt::format("cannot connect to {}: {}; check that the {}", where, end.detail,
+                             !attempt.proxy.empty() ? "proxy is right and up"
+                             : where.starts_with("https:")
+                                 ? "endpoint is right and up, and that it speaks https"
+                                 : "endpoint is right and up")),
           ErrorClass::kTransient);
     case Kind::kTlsFailed:
       return Fail(

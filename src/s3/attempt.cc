@@ -71,7 +71,7 @@ AttemptMachine::Actions AttemptMachine::OnGoodHead(int slot, SteadyTime now) {
   return actions;
 }
 
-AttemptMachine::Actions AttemptMachine::OnComplete(int slot, SteadyTime) {
+AttemptMachine::Actions AttemptMachine::OnComplete(int slot) {
   if (finished_) return {};
   slots_[static_cast<std::size_t>(slot)].live = false;
   context_.retry_budget->OnSuccess();

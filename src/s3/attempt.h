@@ -67,7 +67,7 @@ class AttemptMachine {
   // The answer of `slot` began, and well: its body follows.
   Actions OnGoodHead(int slot, SteadyTime now);
   // The answer is whole. REQUIRES: OnGoodHead(slot) came before.
-  Actions OnComplete(int slot, SteadyTime now);
+  Actions OnComplete(int slot);
   // The attempt is over without a whole answer. `advanced`: it brought a good deal of what was
   // missing, and the next asks for the rest only; such attempts may be as many as it takes.
   // `answered`: the service is known to be there; who never was is not waited for as long.

@@ -46,7 +46,7 @@ TEST_F(AttemptTest, OneGoodAnswerIsOneAttempt) {
   AttemptMachine machine = Make();
   EXPECT_EQ(machine.Start(now_).send, 0);
   EXPECT_THAT(machine.OnGoodHead(0, now_).abort, IsEmpty());
-  const auto end = machine.OnComplete(0, now_);
+  const auto end = machine.OnComplete(0);
   EXPECT_EQ(end.finish, Outcome::kSuccess);
   EXPECT_THAT(end.abort, IsEmpty());
   EXPECT_EQ(machine.attempts(), 1);
@@ -65,7 +65,7 @@ TEST_F(AttemptTest, LateFirstByteIsHedgedTwiceAndTheFirstAnswerWins) {
   EXPECT_FALSE(FireTimer(machine).send.has_value());  // two hedges, no more
   EXPECT_THAT(machine.OnGoodHead(1, now_).abort, UnorderedElementsAre(0, 2));
   EXPECT_TRUE(machine.hedge_won());
-  EXPECT_EQ(machine.OnComplete(1, now_).finish, Outcome::kSuccess);
+  EXPECT_EQ(machine.OnComplete(1).finish, Outcome::kSuccess);
   EXPECT_EQ(machine.attempts(), 3);
 }
 
