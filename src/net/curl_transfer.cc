@@ -190,13 +190,6 @@ TransferEnd CurlTransfer::End(CURLcode code) {
     end.kind = TransferEnd::Kind::kBadAnswer;  // e.g. an HTTP/0.9 answer, or a 1xx and then nothing
   }
   if (code != CURLE_OK) end.detail = error_[0] != '\0' ? error_.data() : curl_easy_strerror(code);
-  char* address = nullptr;
-  if (curl_easy_getinfo(easy_, CURLINFO_PRIMARY_IP, &address) == CURLE_OK && address != nullptr) {
-    end.address = address;
-  }
-  long connects = 0;
-  curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &connects);
-  end.new_connection = connects > 0;
   end.resends = std::max(sends_ - 1, 0);
   return end;
 }

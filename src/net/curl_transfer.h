@@ -44,7 +44,6 @@ class CurlTransfer {
   CURL* easy() const { return easy_; }
   std::uint64_t id() const { return id_; }
   ResponseHandler* handler() const { return handler_; }
-  bool running() const { return running_; }
   bool connected() const { return head_done_; }
 
  private:

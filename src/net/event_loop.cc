@@ -182,7 +182,6 @@ class EventLoop::Impl {
       transfer = std::make_unique<CurlTransfer>(options_, &hooks_);
     }
     transfer->Prepare(id, std::move(request), handler);
-    metrics_->transfers.Add();
     to_add_.push_back(id);
     transfers_.emplace(id, std::move(transfer));
     return id;

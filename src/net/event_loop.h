@@ -10,8 +10,8 @@
 //    millisecond): woken for each, it spends more on waking than on the bytes.
 //  - Easy handles are reused; what differs between requests is set each time.
 //
-// Everything but Post and Wake-like calls belongs to the loop's own thread: handlers, timers and
-// posted functions all run there, one at a time, so what they share needs no lock.
+// Everything but Post and mailbox belongs to the loop's own thread: handlers, timers and posted
+// functions all run there, one at a time, so what they share needs no lock.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,6 @@ namespace headrace::net {
 struct LoopMetrics {
   Gauge connections;  // open now
   Counter connections_opened;
-  Counter transfers;
   Counter rounds;  // of looking for events
   Counter connections_lost_to_abort;
 };

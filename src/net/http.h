@@ -71,9 +71,7 @@ struct TransferEnd {
     kRefused,        // the request could not be built, e.g. a malformed URL
   };
   Kind kind = Kind::kComplete;
-  std::string detail;           // libcurl's words
-  std::string address;          // the peer's address, "" when never connected
-  bool new_connection = false;  // a connection was opened for this transfer
+  std::string detail;  // libcurl's words
   // How often the request was sent again because a kept connection turned out to be dead. The
   // server may have acted on each of them.
   int resends = 0;
