@@ -168,6 +168,8 @@ def judge(
         return f"{name} {target['ours']}:{metric} {ours:.4g} - - {sign}{limit:g} {verdict}", met
     peers = target["peer"] if isinstance(target["peer"], list) else [target["peer"]]
     values = {peer: median(results[peer], metric) for peer in peers if peer in results}
+    if not values:
+        raise KeyError(", ".join(peers))
     lower_is_better = "at_most" in target
     best = (min if lower_is_better else max)(values, key=lambda peer: values[peer])
     ratio = ours / values[best] if values[best] else float("inf")

@@ -55,6 +55,41 @@ class Measured:
 
 def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: float) -> Measured:
     """One run. Raises RuntimeError with the runner's output when it fails."""
+    process = start_runner(cell, server, seconds, warmup)
+    stderr = process.stderr
+    assert process.stdout and stderr
+    errors: list[str] = []
+    reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
+    reader.start()
+    memory, over = processes.Memory(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            memory.sample(process.pid)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    limit = threading.Timer(warmup + seconds + PATIENCE, process.kill)
+    limit.start()
+    result = measure(process, server)
+    limit.cancel()
+    over.set()
+    watcher.join()
+    if result:
+        result.peak_memory = memory.peak
+        process.terminate()
+    process.stdout.close()
+    process.wait(timeout=60)
+    reader.join(timeout=10)
+    if result is None:
+        raise RuntimeError(f"{cell['id']} failed:\n{''.join(errors)[-2000:]}")
+    return result
+
+
+def start_runner(
+    cell: dict[str, Any], server: S3Server, seconds: float, warmup: float
+) -> subprocess.Popen[str]:
+    """The cell's program, with one JSON object as its argument."""
     arguments = {
         **cell,
         "endpoint": server.endpoint,
@@ -72,30 +107,19 @@ def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: flo
     environment = {**os.environ, **server.environment()}
     for name in ("PYTHONPATH", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         environment.pop(name, None)
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [*command, json.dumps(arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
     )
-    stderr = process.stderr
-    assert process.stdout and stderr and server.process
-    errors: list[str] = []
-    reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
-    reader.start()
-    memory, over = processes.Memory(), threading.Event()
 
-    def watch() -> None:
-        while not over.wait(0.05):
-            memory.sample(process.pid)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    limit = threading.Timer(warmup + seconds + PATIENCE, process.kill)
-    limit.start()
+def measure(process: subprocess.Popen[str], server: S3Server) -> Measured | None:
+    """What happened between the runner's two lines; None when they did not come."""
+    assert process.stdout and server.process
     begin: tuple[float, float, int] | None = None
-    result: Measured | None = None
     for line in process.stdout:
         try:
             event = json.loads(line)
@@ -110,29 +134,17 @@ def run_cell(cell: dict[str, Any], server: S3Server, seconds: float, warmup: flo
             begin = now
         elif event["event"] == "end" and begin:
             known = {"event", "units", "bytes", "seconds"}
-            result = Measured(
+            return Measured(
                 units=event["units"],
                 bytes=event["bytes"],
                 seconds=event["seconds"],
                 client_cpu=now[0] - begin[0],
                 server_cpu=now[1] - begin[1],
-                peak_memory=memory.peak,
+                peak_memory=0,
                 requests=now[2] - begin[2],
                 extra={k: v for k, v in event.items() if k not in known},
             )
-            break
-    limit.cancel()
-    over.set()
-    watcher.join()
-    if result:
-        result.peak_memory = memory.peak
-        process.terminate()
-    process.stdout.close()
-    process.wait(timeout=60)
-    reader.join(timeout=10)
-    if result is None:
-        raise RuntimeError(f"{cell['id']} failed:\n{''.join(errors)[-2000:]}")
-    return result
+    return None
 
 
 def requests_of(server: S3Server) -> int:
