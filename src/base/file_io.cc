@@ -50,6 +50,10 @@ Status ErrnoStatus(int error, std::string_view doing) {
   return Status(CodeOf(error), fmt::format("{}: {}", doing, std::strerror(error)));
 }
 
+Status ErrnoStatus(int error, std::string_view doing, std::string_view path) {
+  return ErrnoStatus(error, fmt::format("{} {}", doing, path));
+}
+
 Status WriteAll(int fd, std::span<const std::byte> bytes, std::string_view doing) {
   return WriteUntilDone(bytes, doing, [fd](std::span<const std::byte> rest) {
     return ::write(fd, rest.data(), rest.size());

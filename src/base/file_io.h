@@ -12,6 +12,8 @@ namespace headrace {
 
 // What errno means, with what was being done: "writing out/x: No space left on device".
 Status ErrnoStatus(int error, std::string_view doing);
+// The same of the file at `path`: "writing out/x: …" where `doing` is "writing".
+Status ErrnoStatus(int error, std::string_view doing, std::string_view path);
 
 // Writes all of `bytes` where the descriptor stands. `doing` is for the error.
 Status WriteAll(int fd, std::span<const std::byte> bytes, std::string_view doing);

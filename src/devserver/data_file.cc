@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::uint64_t kFilesPerSubfolder = 4096;
 
-Status IoError(std::string_view what, const std::string& path) {
-  const int error = errno;
-  return ErrnoStatus(error, fmt::format("{} {}", what, path));
-}
-
 }  // namespace
 
 OpenFile::~OpenFile() { close(fd_); }
@@ -88,7 +83,7 @@ Result<std::unique_ptr<DataFileWriter>> DataFolder::NewFile() {
     mkdir(SubfolderOf(id).c_str(), 0700);  // another thread may have been first
     fd = open(path.c_str(), kFlags, 0600);
   }
-  if (fd < 0) return IoError("creating", path);
+  if (fd < 0) return ErrnoStatus(errno, "creating", path);
   return std::make_unique<DataFileWriter>(Adopt(id), fd);
 }
 
@@ -107,7 +102,7 @@ Result<std::shared_ptr<const OpenFile>> DataFolder::Open(const DataFile& file) {
   }
   std::string path = PathOf(file.id());
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return IoError("opening", path);
+  if (fd < 0) return ErrnoStatus(errno, "opening", path);
   auto opened = std::make_shared<const OpenFile>(fd);
   std::shared_ptr<const OpenFile> evicted;  // closed after the lock is released
   std::lock_guard lock(mutex_);

@@ -15,11 +15,6 @@
 namespace headrace::devserver {
 namespace {
 
-Status IoError(std::string_view what, const std::string& path) {
-  const int error = errno;
-  return ErrnoStatus(error, fmt::format("{} {}", what, path));
-}
-
 Status AppendText(int fd, std::string_view text, const std::string& path) {
   return WriteAll(fd, std::as_bytes(std::span(text)), "writing " + path);
 }
@@ -44,9 +39,9 @@ Result<std::unique_ptr<Journal>> Journal::Open(
     good_end += static_cast<std::streamoff>(line.size()) + 1;
   }
   int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return IoError("opening", path);
+  if (fd < 0) return ErrnoStatus(errno, "opening", path);
   if (ftruncate(fd, good_end) != 0) {
-    Status error = IoError("truncating", path);
+    Status error = ErrnoStatus(errno, "truncating", path);
     close(fd);
     return error;
   }
@@ -74,7 +69,7 @@ Status Journal::Rewrite(
     const std::function<Status(const std::function<Status(const nlohmann::json&)>&)>& write) {
   std::string temporary = path_ + ".new";
   int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return IoError("creating", temporary);
+  if (fd < 0) return ErrnoStatus(errno, "creating", temporary);
   std::string pending;
   std::size_t records = 0;
   Status status = write([&](const nlohmann::json& record) -> Status {
@@ -88,7 +83,7 @@ Status Journal::Rewrite(
   });
   if (status.ok()) status = AppendText(fd, pending, temporary);
   if (status.ok() && rename(temporary.c_str(), path_.c_str()) != 0) {
-    status = IoError("renaming", temporary);
+    status = ErrnoStatus(errno, "renaming", temporary);
   }
   if (!status.ok()) {
     close(fd);

@@ -11,6 +11,7 @@
 
 #include "base/file_io.h"
 #include "base/macros.h"
+#include "base/scoped_fd.h"
 #include "object/complete.h"
 #include "object/reader.h"
 #include "object/replaced.h"
@@ -22,25 +23,6 @@ namespace headrace::object {
 namespace {
 
 constexpr std::size_t kDeleteBatch = 1000;
-
-Status FileError(const char* what, const std::string& path) {
-  const int error = errno;
-  return ErrnoStatus(error, fmt::format("{} {}", what, path));
-}
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Status NotAsListed(const store::Name& name, std::uint64_t size, std::uint64_t listed) {
   return Status(StatusCode::kObjectChanged,
@@ -101,10 +83,10 @@ Result<std::string> CopyInParts(const Context& context, const store::Name& sourc
 Result<std::string> UploadFile(const Context& context, const std::string& path, store::Name name,
                                const PutOptions& options, const std::stop_token& stop,
                                const Progress& progress) {
-  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() < 0) return FileError("opening", path);
+  const ScopedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus(errno, "opening", path);
   struct stat st {};
-  if (fstat(file.fd(), &st) != 0) return FileError("reading", path);
+  if (fstat(file.get(), &st) != 0) return ErrnoStatus(errno, "reading", path);
   if (S_ISDIR(st.st_mode)) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("{} is a directory; upload its files (cp --recursive)", path));
@@ -121,15 +103,15 @@ Result<std::string> UploadFile(const Context& context, const std::string& path, 
   // All that a regular file promised; anything else until it ends.
   while (!regular || writer.written() < *with_size.expected_size) {
     ASSIGN_OR_RETURN(const std::span<std::byte> room, writer.Room(stop));
-    const ssize_t n = read(file.fd(), room.data(), room.size());
+    const ssize_t n = read(file.get(), room.data(), room.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError("reading", path);
+    if (n < 0) return ErrnoStatus(errno, "reading", path);
     if (n == 0) break;
     RETURN_IF_ERROR(writer.Filled(static_cast<std::size_t>(n), stop));
     report();
   }
   std::byte more{};
-  const bool grew = regular && read(file.fd(), &more, 1) > 0;
+  const bool grew = regular && read(file.get(), &more, 1) > 0;
   if (grew || (regular && writer.written() != *with_size.expected_size)) {
     return Status(
         StatusCode::kIo,
@@ -323,13 +305,21 @@ std::vector<Status> DeleteKeys(const Context& context, std::span<const store::Na
   for (auto& [bucket, batch] : open) {
     if (!batch.keys.empty()) send(bucket, batch);
   }
+  // An interrupt ends one wait; what is left then is dropped, not waited for.
+  std::optional<Status> stopped;
+  auto wait = [&]<typename T>(Pending<T>& pending) -> Result<T> {
+    if (stopped) return *stopped;
+    Result<T> result = pending.Wait(stop);
+    if (result.status().code() == StatusCode::kCancelled) stopped = result.status();
+    return result;
+  };
   for (Batch& batch : sent) {
-    const Result<std::vector<Status>> result = batch.pending.Wait(stop);
+    const Result<std::vector<Status>> result = wait(batch.pending);
     for (std::size_t i = 0; i < batch.places.size(); ++i) {
       statuses[batch.places[i]] = result.ok() ? (*result)[i] : result.status();
     }
   }
-  for (auto& [place, pending] : single) statuses[place] = pending.Wait(stop).status();
+  for (auto& [place, pending] : single) statuses[place] = wait(pending).status();
   return statuses;
 }
 

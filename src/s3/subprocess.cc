@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "base/scoped_fd.h"
 
 extern char** environ;
 
@@ -20,22 +21,6 @@ namespace headrace::s3 {
 namespace {
 
 constexpr std::size_t kMaxOutput = 1 << 20;
-
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd() { Close(); }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 // Waits for the child on every way out, killing it first unless it ended by itself.
 class Child {
@@ -159,9 +144,9 @@ Result<std::string> RunProgram(const std::vector<std::string>& argv, std::stop_t
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return Status(StatusCode::kIo, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
-  Fd output(ends[0]);
-  Fd write_end(ends[1]);
-  const Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  ScopedFd output(ends[0]);
+  ScopedFd write_end(ends[1]);
+  const ScopedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   std::stop_callback on_stop(stop, [&wake] {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = ::write(wake.get(), &one, sizeof one);

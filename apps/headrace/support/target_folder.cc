@@ -27,17 +27,6 @@ Status Refused(std::string_view relative, std::string_view why) {
 
 }  // namespace
 
-ScopedFd::ScopedFd(ScopedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-ScopedFd& ScopedFd::operator=(ScopedFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-ScopedFd::~ScopedFd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 NewFile::~NewFile() {
   if (folder_) ::unlinkat(folder_->get(), temporary_.c_str(), 0);
 }

@@ -12,24 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/scoped_fd.h"
 #include "headrace/status.h"
 
 namespace headrace::cli {
-
-// An open file descriptor, closed with its owner.
-class ScopedFd {
- public:
-  ScopedFd() = default;
-  explicit ScopedFd(int fd) : fd_(fd) {}
-  ScopedFd(ScopedFd&& other) noexcept;
-  ScopedFd& operator=(ScopedFd&& other) noexcept;
-  ~ScopedFd();
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // A file under construction. Destroyed before Publish() has succeeded, it leaves nothing.
 class NewFile {
