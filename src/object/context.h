@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 
 #include "base/budget.h"
 #include "base/buffer_pool.h"
@@ -9,6 +11,8 @@
 #include "store/store.h"
 
 namespace headrace::object {
+
+using Progress = std::function<void(std::uint64_t bytes)>;  // more bytes were moved
 
 struct TransferOptions {
   std::size_t part_size = std::size_t{8} << 20;  // bytes per ranged GET and per upload part

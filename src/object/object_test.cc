@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "object/copy.h"
+#include "object/delete_keys.h"
+#include "object/download.h"
 #include "object/fetch.h"
 #include "object/get_many.h"
 #include "object/reader.h"
-#include "object/transfer.h"
 #include "object/writer.h"
 #include "store/memory_store.h"
 
