@@ -241,7 +241,7 @@ class ObjectWriter(io.BufferedIOBase):
 
 def open_mode(mode: str) -> str:
     """Checks a mode as `open` knows them; text belongs to :class:`io.TextIOWrapper`."""
-    if mode not in ("rb", "r+b", "wb", "xb") or mode == "r+b":
+    if mode not in ("rb", "wb", "xb"):
         raise InvalidArgument(
             f"mode {mode!r}: objects are opened with 'rb', 'wb', or 'xb' (create only); for text "
             f"wrap the result in io.TextIOWrapper"

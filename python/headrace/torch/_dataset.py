@@ -131,7 +131,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     @property
     def listing_bytes(self) -> int:
         """Bytes that the keys and sizes take in memory, once for all workers of a host."""
-        return os.fstat(self._listing.native.fd).st_size
+        return self._listing.native.nbytes
 
     @property
     def region(self) -> str | None:
