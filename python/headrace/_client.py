@@ -266,12 +266,31 @@ class Client:
         storage_class: str | None = None,
         metadata: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
+        server_side_encryption: str | None = None,
+        kms_key_id: str | None = None,
+        checksum_algorithm: str | None = None,
         if_none_match: bool = False,
     ) -> str:
         """Stores a buffer's bytes, in parallel parts when there are many.
 
         Parameters
         ----------
+        content_type : str, optional
+            Default: ``application/octet-stream``, or the service's own.
+        storage_class : str, optional
+            Such as ``STANDARD_IA``. Default: the service's.
+        metadata : mapping of str to str, optional
+            The user's, ``x-amz-meta-*``; :meth:`head` gives it back.
+        tags : mapping of str to str, optional
+            For the bucket's rules.
+        server_side_encryption : str, optional
+            ``AES256`` or ``aws:kms``. Default: the bucket's.
+        kms_key_id : str, optional
+            The key for ``aws:kms``. Default: the account's.
+        checksum_algorithm : str, optional
+            ``crc32c``, ``crc64nvme`` or ``crc32``: sent with the data, checked by the service and
+            stored with the object. ``none`` is for services that know none of them. Default:
+            ``crc32c``.
         if_none_match : bool
             Create only: :class:`AlreadyExists` when the object is there.
 
@@ -280,14 +299,17 @@ class Client:
         str
             The new object's ETag.
         """
-        options = {
-            "content_type": content_type,
-            "storage_class": storage_class,
-            "metadata": dict(metadata) if metadata else None,
-            "tags": dict(tags) if tags else None,
-            "if_none_match": if_none_match or None,
-        }
-        return self._native.put(uri, data, put_options(options))
+        options = put_options(
+            content_type=content_type,
+            storage_class=storage_class,
+            metadata=metadata,
+            tags=tags,
+            server_side_encryption=server_side_encryption,
+            kms_key_id=kms_key_id,
+            checksum_algorithm=checksum_algorithm,
+            if_none_match=if_none_match,
+        )
+        return self._native.put(uri, data, options)
 
     def delete(self, uris: str | Iterable[str]) -> None:
         """Deletes one object or many. Deleting what is not there succeeds, as S3 has it.
@@ -323,6 +345,12 @@ class Client:
         mode: Literal["wb", "xb"],
         *,
         content_type: str | None = None,
+        storage_class: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        server_side_encryption: str | None = None,
+        kms_key_id: str | None = None,
+        checksum_algorithm: str | None = None,
         expected_size: int | None = None,
     ) -> ObjectWriter: ...
 
@@ -332,9 +360,15 @@ class Client:
         mode: str = "rb",
         *,
         content_type: str | None = None,
+        storage_class: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        server_side_encryption: str | None = None,
+        kms_key_id: str | None = None,
+        checksum_algorithm: str | None = None,
         expected_size: int | None = None,
     ) -> ObjectReader | ObjectWriter:
-        """Opens an object as a file.
+        """Opens an object as a file. What is not explained here describes a new object as in `put`.
 
         Parameters
         ----------
@@ -349,18 +383,24 @@ class Client:
             When the object to read is not there: at once, not at the first read.
         """
         kind = open_mode(mode)
+        options = put_options(
+            content_type=content_type,
+            storage_class=storage_class,
+            metadata=metadata,
+            tags=tags,
+            server_side_encryption=server_side_encryption,
+            kms_key_id=kms_key_id,
+            checksum_algorithm=checksum_algorithm,
+            expected_size=expected_size,
+        )
         if kind == "r":
-            if content_type is not None or expected_size is not None:
-                raise InvalidArgument("content_type and expected_size are for writing")
+            if options:
+                raise InvalidArgument(f"{', '.join(options)}: only for writing")
             reader = ObjectReader(self._native, uri)
             _ = reader.size
             return reader
-        options = {
-            "content_type": content_type,
-            "expected_size": expected_size,
-            "if_none_match": (kind == "x") or None,
-        }
-        return ObjectWriter(self._native.open_writer(uri, put_options(options)), uri)
+        options["if_none_match"] = kind == "x"
+        return ObjectWriter(self._native.open_writer(uri, options), uri)
 
     def create_bucket(self, bucket: str) -> None:
         """Creates a bucket, given by its name or as ``s3://bucket``."""

@@ -53,6 +53,8 @@ class ClientConfig:
         Account id; the service refuses a bucket of anybody else.
     access_key_id, secret_access_key, session_token : str, optional
         Static credentials. Default: as the AWS tools find them.
+    user_agent_extra : str, optional
+        Stands after ``headrace/VERSION`` in each request's User-Agent: finds a job in access logs.
     """
 
     throughput_target_gbps: float | None = None
@@ -76,6 +78,7 @@ class ClientConfig:
     access_key_id: str | None = None
     secret_access_key: str | None = None
     session_token: str | None = None
+    user_agent_extra: str | None = None
 
     def __post_init__(self) -> None:
         if self.unsigned and self.requester_pays:

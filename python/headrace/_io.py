@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import operator
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -241,7 +242,7 @@ class ObjectWriter(io.BufferedIOBase):
 
 def open_mode(mode: str) -> str:
     """Checks a mode as `open` knows them; text belongs to :class:`io.TextIOWrapper`."""
-    if mode not in ("rb", "r+b", "wb", "xb") or mode == "r+b":
+    if mode not in ("rb", "wb", "xb"):
         raise InvalidArgument(
             f"mode {mode!r}: objects are opened with 'rb', 'wb', or 'xb' (create only); for text "
             f"wrap the result in io.TextIOWrapper"
@@ -249,6 +250,10 @@ def open_mode(mode: str) -> str:
     return mode[0]
 
 
-def put_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments of a put without those that were not given."""
-    return {name: value for name, value in options.items() if value is not None}
+def put_options(**given: Any) -> dict[str, Any]:
+    """The engine's options of a put, from keyword arguments; what is None is left out."""
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in given.items()
+        if value is not None
+    }

@@ -75,7 +75,6 @@ ClientOptions ToClientOptions(const nb::dict& options) {
       .Take("multipart_threshold", client.multipart_threshold)
       .Take("memory_limit", client.memory_limit)
       .Take("processes_on_host", client.processes_on_host)
-      .Take("loop_threads", client.loop_threads)
       .Take("throughput_target_gbps", client.throughput_target_gbps)
       .Take("connect_timeout", client.connect_timeout)
       .Take("idle_timeout", client.idle_timeout)

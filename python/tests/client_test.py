@@ -6,13 +6,16 @@ import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
+import boto3
 import numpy as np
 import pytest
 
 import headrace
 from headrace._io import ObjectReader
-from servers import EmbeddedServer
+from servers import EmbeddedServer, Proxy
 
 ODD_KEYS = [
     "a b",
@@ -131,6 +134,96 @@ def test_head_and_list_agree(client: headrace.Client, bucket: str) -> None:
     assert listed.storage_class == "STANDARD"
     age = datetime.datetime.now(datetime.timezone.utc) - head.last_modified
     assert abs(age) < datetime.timedelta(minutes=1)
+
+
+# Three ways in which an object is made: at once, in parts, and as a stream.
+SMALL_PARTS = headrace.ClientConfig(part_size=5 << 20, multipart_threshold=5 << 20)
+
+
+def store(client: headrace.Client, way: str, uri: str, **options: Any) -> None:
+    if way == "open":
+        with client.open(uri, "wb", **options) as writer:
+            writer.write(b"x")
+    else:
+        client.put(uri, bytes(1 if way == "put" else 6 << 20), **options)
+
+
+@pytest.mark.parametrize("way", ["put", "put in parts", "open"])
+def test_an_object_is_described_the_same_however_it_is_written(
+    server: EmbeddedServer, bucket: str, way: str
+) -> None:
+    client = headrace.Client(config=SMALL_PARTS)
+    store(
+        client,
+        way,
+        f"{bucket}/key",
+        content_type="text/plain",
+        storage_class="STANDARD_IA",
+        metadata=MappingProxyType({"colour": "blue"}),
+        tags=MappingProxyType({"project": "a&b"}),
+        server_side_encryption="aws:kms",
+        kms_key_id="key-of-mine",
+    )
+    head = client.head(f"{bucket}/key")
+    assert (head.content_type, head.storage_class) == ("text/plain", "STANDARD_IA")
+    assert head.metadata == {"colour": "blue"}
+    s3 = boto3.client("s3", endpoint_url=server.endpoint)
+    stored = s3.head_object(Bucket=bucket[5:], Key="key")
+    assert (stored["ServerSideEncryption"], stored["SSEKMSKeyId"]) == ("aws:kms", "key-of-mine")
+    tags = s3.get_object_tagging(Bucket=bucket[5:], Key="key")["TagSet"]
+    assert tags == [{"Key": "project", "Value": "a&b"}]
+
+
+@pytest.mark.parametrize("way", ["put", "put in parts", "open"])
+@pytest.mark.parametrize(
+    ("algorithm", "field"),
+    [
+        (None, "ChecksumCRC32C"),
+        ("crc32c", "ChecksumCRC32C"),
+        ("crc64nvme", "ChecksumCRC64NVME"),
+        ("crc32", "ChecksumCRC32"),
+    ],
+)
+def test_the_checksum_is_of_the_algorithm_asked_for(
+    server: EmbeddedServer, bucket: str, way: str, algorithm: str | None, field: str
+) -> None:
+    client = headrace.Client(config=SMALL_PARTS)
+    store(client, way, f"{bucket}/key", checksum_algorithm=algorithm)
+    s3 = boto3.client("s3", endpoint_url=server.endpoint)
+    stored = s3.head_object(Bucket=bucket[5:], Key="key", ChecksumMode="ENABLED")
+    assert [name for name in stored if name.startswith("ChecksumC")] == [field]
+    assert stored["ChecksumType"] == "FULL_OBJECT"
+    client.get(f"{bucket}/key", verify=True)
+
+
+def test_other_checksum_algorithms_are_refused(client: headrace.Client, bucket: str) -> None:
+    for way in ("put", "open"):
+        with pytest.raises(headrace.InvalidArgument, match="use crc32c, crc64nvme"):
+            store(client, way, f"{bucket}/key", checksum_algorithm="md5")
+
+
+def test_options_of_new_objects_are_refused_for_reading(
+    client: headrace.Client, bucket: str
+) -> None:
+    client.put(f"{bucket}/key", b"x")
+    options: dict[str, Any] = {"kms_key_id": "key", "tags": {}}
+    with pytest.raises(headrace.InvalidArgument, match="tags, kms_key_id: only for writing"):
+        client.open(f"{bucket}/key", "rb", **options)
+
+
+def test_requests_carry_the_users_part_of_the_user_agent(
+    server: EmbeddedServer, bucket: str
+) -> None:
+    config = headrace.ClientConfig(user_agent_extra="job/17")
+    with Proxy(server.endpoint) as proxy:
+        headrace.Client(endpoint_url=proxy.endpoint, config=config).put(f"{bucket}/key", b"x")
+        headrace.Client(endpoint_url=proxy.endpoint).put(f"{bucket}/key", b"x")
+        agents = [request.headers["user-agent"] for request in proxy.requests]
+    plain = f"headrace/{headrace.__version__}"
+    assert agents == [f"{plain} job/17", plain]
+    broken = headrace.ClientConfig(user_agent_extra="a\r\nx-other: 1")
+    with pytest.raises(headrace.InvalidArgument, match="line break"):
+        headrace.Client(config=broken).put(f"{bucket}/key", b"x")
 
 
 def test_lists_in_order_across_pages(client: headrace.Client, bucket: str) -> None:

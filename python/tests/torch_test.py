@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -189,6 +190,19 @@ class TestDataset:
             dataset.prefetch(range(20))
         assert len(dataset._announced._batches) == 32
         assert dict(dataset.__getitems__(range(COUNT))) == EXPECTED
+
+    def test_a_drop_takes_nothing_from_a_batch_that_claimed_before(
+        self, filled: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dataset = S3MapDataset.from_prefix(filled)
+        handle = dataset.prefetch(range(8))
+
+        def dropping(reader: S3Reader) -> tuple[str, str]:
+            handle.drop()  # as an older loader that ends in another thread does
+            return to_hash(reader)
+
+        monkeypatch.setattr(dataset, "_transform", dropping)
+        assert dataset.__getitems__(range(8)) == [dataset_item(n) for n in range(8)]
 
     def test_a_listing_costs_few_bytes_and_is_no_list_of_objects(self, filled: str) -> None:
         dataset = S3MapDataset.from_prefix(filled)
@@ -388,9 +402,6 @@ class StuckBatch:
         assert self.arrives.wait(60)
         return [(0, "data")]
 
-    def close(self) -> None:
-        assert self.arrives.is_set(), "closed while a thread waits for it"
-
 
 class TestAnnounced:
     def test_a_wait_for_one_batch_holds_up_no_other(self) -> None:
@@ -412,20 +423,69 @@ class TestAnnounced:
                 stuck.arrives.set()
             assert waiting.result() == "data"
 
-    def test_dropping_waits_for_whoever_waits(self) -> None:
+    def test_dropping_holds_up_nobody_who_waits(self) -> None:
         stuck = StuckBatch()
-        batch = Announced().add(stuck, [0, 1])  # type: ignore[arg-type]
+        announced = Announced()
+        batch = announced.add(stuck, [0, 1])  # type: ignore[arg-type]
+        claim = announced.claim(0)
+        assert claim is not None
         with ThreadPoolExecutor(2) as pool:
-            waiting = pool.submit(batch.result, 0)
+            waiting = pool.submit(announced.take, claim)
             assert stuck.asked.wait(60)
-            dropping = pool.submit(batch.drop)
             try:
-                with pytest.raises(TimeoutError):
-                    dropping.result(timeout=0.1)
+                pool.submit(batch.drop).result(timeout=10)
+                assert announced.claim(1) is None
             finally:
                 stuck.arrives.set()
-            dropping.result()
             assert waiting.result() == "data"
+
+    def test_a_collection_amid_a_wait_may_drop_the_same_batch(self) -> None:
+        announced = Announced()
+
+        class Collecting(StuckBatch):
+            def next(self) -> list[tuple[int, Any]]:
+                batch.drop()  # as the __del__ of a loader's iterator does, in the same thread
+                return [(0, "data")]
+
+        batch = announced.add(Collecting(), [0, 1])  # type: ignore[arg-type]
+        claim = announced.claim(0)
+        assert claim is not None
+        taken: list[Any] = []
+        thread = threading.Thread(target=lambda: taken.append(announced.take(claim)), daemon=True)
+        thread.start()
+        thread.join(10)
+        assert taken == ["data"]
+
+    def test_a_dropped_batch_ends_with_its_last_claim(self) -> None:
+        announced, native = Announced(), StuckBatch()
+        native.arrives.set()
+        alive = weakref.ref(native)
+        batch = announced.add(native, [7, 8])  # type: ignore[arg-type]
+        del native
+        claim = announced.claim(7)
+        assert claim is not None
+        batch.drop()
+        assert alive() is not None
+        assert announced.take(claim) == "data"
+        del claim
+        assert alive() is None
+
+    def test_dropped_batches_leave_no_claims_behind(self) -> None:
+        announced = Announced()
+        for start in range(0, 1000, 10):
+            indices = [*range(start, start + 10), start]
+            announced.add(StuckBatch(), indices).drop()  # type: ignore[arg-type]
+        announced.add(StuckBatch(), [5000])  # type: ignore[arg-type]
+        assert list(announced._places) == [5000] and len(announced._batches) == 1
+
+    def test_what_is_kept_is_dropped_by_no_later_announcement(self) -> None:
+        announced = Announced()
+        kept = announced.add(StuckBatch(), [0])  # type: ignore[arg-type]
+        kept.keep()
+        for index in range(1, 100):
+            announced.add(StuckBatch(), [index])  # type: ignore[arg-type]
+        assert announced.claim(0) is not None
+        assert announced.claim(1) is None and announced.claim(99) is not None
 
 
 class TestLoader:
@@ -471,6 +531,39 @@ class TestLoader:
             # Each object once: announced and fetched are the same requests.
             assert len(proxy.requests) - listed == COUNT
 
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_looks_as_far_ahead_as_it_is_told(
+        self, server: EmbeddedServer, filled: str, workers: int
+    ) -> None:
+        with Proxy(server.endpoint) as proxy:
+            dataset = S3MapDataset.from_prefix(
+                filled, endpoint=proxy.endpoint, transform=to_hash, s3client_config=UNHEDGED
+            )
+            listed = len(proxy.requests)
+            loader = DataLoader(
+                dataset, 2, num_workers=workers, prefetch_batches=80, collate_fn=plain
+            )
+            assert [item for batch in loader for item in batch] == list(EXPECTED.items())
+            assert len(proxy.requests) - listed == COUNT
+
+    def test_keeps_the_announcements_that_are_still_to_come(self) -> None:
+        class Handle:
+            dropped = False
+
+            def drop(self) -> None:
+                self.dropped = True
+
+        handles: list[Handle] = []
+
+        class Announcing(Recording):
+            def prefetch(self, indices: list[int]) -> Handle:  # type: ignore[override]
+                handles.append(Handle())
+                return handles[-1]
+
+        for number, _ in enumerate(DataLoader(Announcing(300), 1, prefetch_batches=100)):
+            assert not any(handle.dropped for handle in handles[number:])
+            assert sum(not handle.dropped for handle in handles) <= 101
+
     def test_samples_with_replacement(self, filled: str) -> None:
         dataset = S3MapDataset.from_prefix(filled, transform=to_hash)
         sampler = RandomSampler(dataset, replacement=True, num_samples=500)
@@ -484,7 +577,7 @@ class TestLoader:
         for _ in range(20):
             for _ in loader:
                 break
-        assert all(batch.dropped for batch in dataset._announced._batches)
+        assert all(batch.fetches is None for batch in dataset._announced._batches)
         assert [item for batch in loader for item in batch] == list(EXPECTED.items())
 
     def test_persistent_workers_forget_an_epoch_that_was_left(self, filled: str) -> None:

@@ -16,7 +16,7 @@ from .._config import MIB, ClientConfig
 from .._errors import InvalidArgument
 from .._io import ObjectReader
 from .._listing import BucketAndKey, SharedListing
-from ._ahead import Announced, AnnouncedBatch
+from ._ahead import Announced, AnnouncedBatch, Fetches
 from ._reader import MemoryReader, ReaderKind, S3Reader, S3ReaderConstructor, StreamReader
 
 # Objects above this are not fetched whole but read as a stream, so that a batch of them fits.
@@ -131,7 +131,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     @property
     def listing_bytes(self) -> int:
         """Bytes that the keys and sizes take in memory, once for all workers of a host."""
-        return os.fstat(self._listing.native.fd).st_size
+        return self._listing.native.nbytes
 
     @property
     def region(self) -> str | None:
@@ -171,11 +171,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
                 missing.append(index)
             else:
                 claims[position] = claim
-        batch = (
-            AnnouncedBatch(self._listing.native.get_many(client, missing, False), len(missing))
-            if missing
-            else None
-        )
+        batch = Fetches(self._listing.native.get_many(client, missing, False)) if missing else None
         samples = []
         fetched = 0
         for position, index in enumerate(places):
@@ -183,7 +179,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
             if self._streams(index):
                 reader = self._stream(index)
             elif position in claims:
-                reader = MemoryReader(self._announced.take(claims[position]))
+                reader = MemoryReader(self._announced.take(claims.pop(position)))
             else:
                 assert batch is not None
                 reader = MemoryReader(batch.result(fetched))
@@ -194,8 +190,8 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     def prefetch(self, indices: Iterable[int]) -> AnnouncedBatch:
         """Starts fetching what will be needed soon, and returns at once.
 
-        It is bounded by the look-ahead's share of the memory budget; announcements that nobody
-        claims are dropped by later ones. What is returned can drop this one.
+        It is bounded by the look-ahead's share of the memory budget. What is returned can `drop`
+        this announcement, or `keep` it: others that nobody claims are dropped by later ones.
         """
         client = self._connect()
         wanted = [index for index in map(self._place, indices) if not self._streams(index)]

@@ -76,15 +76,20 @@ def is_indices(batch: Any) -> bool:
     return isinstance(batch, (list, tuple))
 
 
-# More than any sensible look-ahead: those beyond are long consumed.
-KEPT_HANDLES = 64
-
-
 class AnnouncingDataset:
-    """Stands before a data set where batches are fetched: announces, then fetches as torch does."""
+    """Stands before a data set where batches are fetched: announces, then fetches as torch does.
 
-    def __init__(self, dataset: Any) -> None:
+    Parameters
+    ----------
+    dataset
+        The data set.
+    depth : int
+        How many batches beyond the current one are announced.
+    """
+
+    def __init__(self, dataset: Any, depth: int) -> None:
         self.dataset = dataset
+        self._depth = depth
         self._epoch: int | None = None
         self._announced: deque[Any] = deque()
 
@@ -102,17 +107,19 @@ class AnnouncingDataset:
         if indices.epoch != self._epoch:
             # What an epoch that was broken off announced is not coming.
             while self._announced:
-                drop(self._announced.popleft())
+                tell(self._announced.popleft(), "drop")
             self._epoch = indices.epoch
         for batch in indices.ahead:
-            self._announced.append(announce(self.dataset, batch))
-        while len(self._announced) > KEPT_HANDLES:
-            self._announced.popleft()
+            handles = announce(self.dataset, batch)
+            tell(handles, "keep")
+            self._announced.append(handles)
+        while len(self._announced) > self._depth + 1:  # the current one among them
+            tell(self._announced.popleft(), "drop")
 
     def __del__(self) -> None:
         # A loop that was left early: nobody will ask for what is under way.
         for handles in self.__dict__.get("_announced", ()):
-            drop(handles)
+            tell(handles, "drop")
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -155,11 +162,11 @@ def announce(dataset: Any, indices: Sequence[int]) -> list[Any]:
     return []
 
 
-def drop(handles: Sequence[Any]) -> None:
-    """Cancels announcements that can be cancelled."""
+def tell(handles: Sequence[Any], what: str) -> None:
+    """Calls a method of those announcements that have it."""
     for handle in handles:
-        if callable(getattr(handle, "drop", None)):
-            handle.drop()
+        if callable(method := getattr(handle, what, None)):
+            method()
 
 
 class InitWorker:
@@ -181,7 +188,7 @@ class LoaderView:
 
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
-        self.dataset = AnnouncingDataset(loader.dataset)
+        self.dataset = AnnouncingDataset(loader.dataset, loader._prefetch_batches)
         self.worker_init_fn = InitWorker(loader.worker_init_fn)
 
     def __getattr__(self, name: str) -> Any:
@@ -210,6 +217,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     data set that has a method ``prefetch(indices)``. Which samples come, and in which order, is as
     with torch's. With ``in_order=False`` and with ``batch_size=None`` nothing is announced, because
     no worker's next batch is known.
+
+    A ``prefetch`` that calls another's should return what that returned: of it ``keep()`` is called
+    now and ``drop()`` when the batch is past.
 
     Parameters
     ----------
