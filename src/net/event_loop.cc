@@ -1,20 +1,18 @@
 #include "net/event_loop.h"
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "net/curl_transfer.h"
+#include "net/descriptor_set.h"
+#include "net/mailbox.h"
 
 namespace headrace::net {
 namespace {
@@ -28,93 +26,6 @@ constexpr Duration kLongestGather = std::chrono::milliseconds(1);
 
 // The rest of an aborted answer has this long to come; then its connection is closed after all.
 constexpr Duration kLongestDrain = std::chrono::seconds(1);
-
-// Which descriptors a loop has open, readable by a fork's child whatever the loop was doing.
-class DescriptorSet {
- public:
-  void Insert(int fd) {
-    if (fd >= 0 && fd < kMax) words_[Word(fd)].fetch_or(Bit(fd));
-  }
-  void Erase(int fd) {
-    if (fd >= 0 && fd < kMax) words_[Word(fd)].fetch_and(~Bit(fd));
-  }
-  void CloseAll() {
-    for (int fd = 0; fd < kMax; ++fd) {
-      if ((words_[Word(fd)].load() & Bit(fd)) != 0) close(fd);
-    }
-  }
-
- private:
-  static constexpr int kMax = 1 << 16;
-  static std::size_t Word(int fd) { return static_cast<std::size_t>(fd) / 64; }
-  static std::uint64_t Bit(int fd) { return std::uint64_t{1} << (fd % 64); }
-  std::array<std::atomic<std::uint64_t>, kMax / 64> words_{};
-};
-
-// Posted work, and the eventfd that wakes the loop for it.
-class Mailbox final : public LoopMailbox {
- public:
-  Mailbox() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~Mailbox() override { close(wake_); }
-  int fd() const { return wake_; }
-
-  void Post(std::function<void()> work) override {
-    bool wake = false;
-    {
-      std::lock_guard lock(mu_);
-      if (closed_) return;
-      wake = posted_.empty() && !awake_;
-      posted_.push_back(std::move(work));
-    }
-    if (wake) {
-      const std::uint64_t one = 1;
-      [[maybe_unused]] const ssize_t n = write(wake_, &one, sizeof(one));
-    }
-  }
-  bool InLoop() const override { return std::this_thread::get_id() == loop_thread_.load(); }
-
-  // The loop's side. SetAwake: the loop looks here before it sleeps, so Post need not wake it.
-  void SetLoopThread(std::thread::id id) { loop_thread_ = id; }
-  void SetAwake() {
-    std::lock_guard lock(mu_);
-    awake_ = true;
-  }
-  bool Empty() {
-    std::lock_guard lock(mu_);
-    return posted_.empty();
-  }
-  // False when there is work.
-  bool MaySleep() {
-    std::lock_guard lock(mu_);
-    if (posted_.empty()) awake_ = false;
-    return posted_.empty();
-  }
-  std::vector<std::function<void()>> Take() {
-    std::lock_guard lock(mu_);
-    awake_ = true;
-    return std::exchange(posted_, {});
-  }
-  void Drain() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t n = read(wake_, &count, sizeof(count));
-  }
-  // The loop has ended. What was left is dropped, with no lock held: it may post once more.
-  void Close() {
-    std::vector<std::function<void()>> dropped;
-    std::lock_guard lock(mu_);
-    closed_ = true;
-    loop_thread_ = std::thread::id();
-    dropped.swap(posted_);
-  }
-
- private:
-  const int wake_;
-  std::atomic<std::thread::id> loop_thread_{};
-  std::mutex mu_;
-  std::vector<std::function<void()>> posted_;  // guarded by mu_
-  bool awake_ = false;                         // guarded by mu_
-  bool closed_ = false;                        // guarded by mu_
-};
 
 }  // namespace
 
