@@ -96,7 +96,6 @@ class ParallelLister {
   void Send(Place segment);
   void SendWaiting();
   Status OnPage(Place segment, s3::ListPage page);
-  // Makes the segment go on with the page that this one, with or without keys, names.
   bool Idle() const;
   std::size_t Discover(const s3::ListPage& page, std::string_view last);
   void Send(Discovery& discovery);
