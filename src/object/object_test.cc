@@ -612,6 +612,22 @@ TEST_F(ObjectTest, AFailedPartFailsTheWriterAndAbortsTheUpload) {
   EXPECT_EQ(Stored("o"), "old");
 }
 
+// Which of its bytes a stopped write took nobody can tell.
+TEST_F(ObjectTest, AWriteStoppedWhileItWaitsForMemoryEndsTheWriter) {
+  Put("o", "old");
+  std::optional<Lease> others = budget_.TryAcquire(Share::kUploads, budget_.limit(Share::kUploads));
+  std::stop_source stop;
+  stop.request_stop();
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(10);
+  EXPECT_EQ(writer.Write(std::as_bytes(std::span(bytes)), stop.get_token()).code(),
+            StatusCode::kCancelled);
+  others.reset();
+  EXPECT_EQ(writer.Write(std::as_bytes(std::span(bytes)), {}).code(), StatusCode::kCancelled);
+  EXPECT_EQ(writer.Close({}).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Stored("o"), "old");
+}
+
 TEST_F(ObjectTest, PartsGrowForAStreamOfUnknownLength) {
   Writer writer(&context_, {"b", "o"}, {});
   const std::string piece = Pattern(100 * kPart);

@@ -125,7 +125,7 @@ Result<std::string> UploadFile(const Context& context, const std::string& path, 
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return FileError("reading", path);
     if (n == 0) break;
-    RETURN_IF_ERROR(writer.Filled(static_cast<std::size_t>(n), stop));
+    writer.Filled(static_cast<std::size_t>(n));
     report();
   }
   std::byte more{};
@@ -287,7 +287,7 @@ Result<std::string> CopyBetween(const Context& source_context, const store::Name
       return Status(StatusCode::kProtocol,
                     fmt::format("{} ended before its {} bytes", source.key, info.size));
     }
-    RETURN_IF_ERROR(writer.Filled(n, stop));
+    writer.Filled(n);
     offset += n;
   }
   return writer.Close(stop);
