@@ -57,6 +57,7 @@ Result<ReadReply> ToReadReply(Result<S3Reply> r) {
 }  // namespace
 
 Capabilities S3Store::capabilities() const {
+  // Not every service lists in bytewise order, and none says so.
   return {.bytewise_order = true, .min_part_size = min_part_size_};
 }
 

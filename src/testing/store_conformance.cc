@@ -239,12 +239,13 @@ TEST_P(StoreConformance, RollsFoldersUp) {
 }
 
 TEST_P(StoreConformance, ListsInBytewiseOrder) {
-  if (!store_->capabilities().bytewise_order)
+  if (!store_->capabilities().bytewise_order || GetParam().lists_in_other_order)
     GTEST_SKIP() << "this backend does not order bytewise";
   for (const char* key : {"d/x", "d-x", "d", "D", "e\xc3\xa4"}) {
     if (GetParam().holds(key) && std::string_view(key) != "d") Put(key, "x");
   }
-  const std::vector<std::string> listed = ListAll({.bucket = bucket_});
+  // A key a page, since ListAll gives the names of a page sorted.
+  const std::vector<std::string> listed = ListAll({.bucket = bucket_, .max_keys = 1});
   EXPECT_TRUE(std::is_sorted(listed.begin(), listed.end()));
   EXPECT_EQ(listed.size(), 4U);
 }
