@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The names of files that are being written begin so.
+constexpr std::string_view kUnfinished = ".headrace-";
+
 template <typename T>
 Pending<T> Now(Result<T> result) {
   return Pending<T>::Ready(std::move(result));
@@ -61,7 +64,7 @@ bool HoldsAsPath(std::string_view key) {
     if (component.empty() || component == "." || component == ".." || component.size() > 255) {
       return false;
     }
-    if (slash == std::string_view::npos) return true;
+    if (slash == std::string_view::npos) return !component.starts_with(kUnfinished);
     key.remove_prefix(slash + 1);
   }
 }
@@ -146,9 +149,11 @@ class Walk {
     if (!key.starts_with(request_.prefix)) return;
     std::error_code dangling;  // a link to nothing is no folder
     if (!entry.is_directory(dangling)) {
-      if (key > request_.start_after) found_.push_back({std::move(key), false});
+      const bool unfinished = entry.path().filename().native().starts_with(kUnfinished);
+      if (!unfinished && key > request_.start_after) found_.push_back({std::move(key), false});
     } else if (request_.delimited) {
-      found_.push_back({key + "/", true});
+      key += '/';
+      if (key > request_.start_after) found_.push_back({std::move(key), true});
     } else if (!entry.is_symlink(dangling)) {  // those may lead round in a circle
       folders_.push_back(path + "/");
     }
@@ -257,7 +262,7 @@ class FileStore final : public Store {
   static std::string TemporaryName(const std::string& path) {
     std::random_device random;
     const std::uint64_t id = (std::uint64_t{random()} << 32) | random();
-    return (fs::path(path).parent_path() / fmt::format(".headrace-{:016x}", id)).string();
+    return (fs::path(path).parent_path() / fmt::format("{}{:016x}", kUnfinished, id)).string();
   }
   static std::string PartPath(const Upload& upload, int number) {
     return fmt::format("{}.{}", upload.id, number);

@@ -42,8 +42,9 @@ bool FitsAPath(std::string_view key) {
   if (key.starts_with('/') || key.ends_with('/') || key.find("//") != std::string_view::npos) {
     return false;
   }
-  return key != "." && key != ".." && key.find("/./") == std::string_view::npos &&
-         key.find("/../") == std::string_view::npos && key.size() <= 255;
+  return !key.starts_with("d/.headrace-") && key != "." && key != ".." &&
+         key.find("/./") == std::string_view::npos && key.find("/../") == std::string_view::npos &&
+         key.size() <= 255;
 }
 
 class FileStoreTest : public testing::Test {
