@@ -68,7 +68,8 @@ std::vector<BackendUnderTest> Servers() {
     servers.push_back({.name = "seaweedfs",
                        .make = [] { return MakeS3("SEAWEEDFS"); },
                        .holds = SeaweedHolds,
-                       .makes_buckets = true});
+                       .makes_buckets = true,
+                       .lists_in_other_order = true});
   }
   if (!Env("HEADRACE_TEST_MOTO_ENDPOINT").empty()) {
     servers.push_back({.name = "moto",

@@ -82,7 +82,8 @@ struct ListEntry {
 class Lister {
  public:
   virtual ~Lister() = default;
-  // The next page's entries, valid until the next call; empty at the end.
+  // The next page's entries, valid until the next call; empty at the end. An error, that of a stop
+  // among them, ends the listing: every later call returns it again.
   virtual Result<std::span<const ListEntry>> NextPage(std::stop_token stop = {}) = 0;
 };
 

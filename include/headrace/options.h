@@ -105,8 +105,8 @@ struct ListOptions {
   // Keys up to the next '/' after the prefix only; deeper ones as common prefixes.
   bool delimited = false;
   std::string start_after;
-  // Split the key space and list its parts at once, where the service's order allows it. The order
-  // is the same either way.
+  // Split the key space and list its parts at once. Keys come in bytewise order where the service
+  // has it; where it turns out not to, what is left is listed serially, in the service's order.
   bool parallel = true;
 };
 

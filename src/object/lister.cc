@@ -22,16 +22,18 @@ Lister::Lister(const Context* context, store::ListRequest request)
     : context_(*context), request_(std::move(request)), next_(context_.store->List(request_)) {}
 
 Result<std::optional<s3::ListPage>> Lister::Next(const std::stop_token& stop) {
+  if (!failed_.ok()) return failed_;
+  Result<std::optional<s3::ListPage>> page = NextWithKeys(stop);
+  failed_ = page.status();
+  return page;
+}
+
+Result<std::optional<s3::ListPage>> Lister::NextWithKeys(const std::stop_token& stop) {
   while (!ended_) {
     ASSIGN_OR_RETURN(s3::ListPage page, next_.Wait(stop));
     ended_ = !page.truncated;
     if (page.truncated) {
-      Result<std::string> token = NextToken(request_, page, tokens_);
-      if (!token.ok()) {
-        ended_ = true;
-        return token.status();
-      }
-      request_.token = std::move(*token);
+      ASSIGN_OR_RETURN(request_.token, NextToken(request_, page, tokens_));
       next_ = context_.store->List(request_);
     }
     if (!page.objects.empty() || !page.common_prefixes.empty()) {

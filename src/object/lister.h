@@ -20,15 +20,18 @@ Result<std::string> NextToken(const store::ListRequest& request, const s3::ListP
 class Lister {
  public:
   Lister(const Context* context, store::ListRequest request);
-  // nullopt at the end. Errors: the service's, and NextToken's.
+  // nullopt at the end. Errors: the service's, NextToken's, and kCancelled; they stay.
   Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
 
  private:
+  Result<std::optional<s3::ListPage>> NextWithKeys(const std::stop_token& stop);
+
   const Context& context_;
   store::ListRequest request_;
   Pending<s3::ListPage> next_;
   std::set<std::string> tokens_;
   bool ended_ = false;
+  Status failed_;  // the first error: the listing is over
 };
 
 }  // namespace headrace::object

@@ -427,7 +427,7 @@ TEST_F(ObjectTest, AnnouncedBatchesNeverKeepAWaitingOneFromItsMemory) {
 
 // The reader against the plain string, at random places and lengths.
 TEST_F(ObjectTest, ReaderEqualsTheBytesWhereverItReads) {
-  for (const std::size_t size : {0UL, 1UL, kPart - 1, kPart, kPart + 1, 40 * kPart}) {
+  for (const std::size_t size : {0UL, 1UL, kPart - 1, kPart, kPart + 1, 40 * kPart, 400 * kPart}) {
     const std::string bytes = Pattern(size);
     Put("o", bytes);
     Random random(size + 1);
@@ -440,7 +440,7 @@ TEST_F(ObjectTest, ReaderEqualsTheBytesWhereverItReads) {
         std::uint64_t at = 0;
         for (int i = 0; i < 200; ++i) {
           if (random.Below(4) == 0) at = random.Below(size + 10);
-          std::string out(random.Below(3 * kPart), '\0');
+          std::string out(random.Below((random.Below(8) == 0 ? 50 : 3) * kPart), '\0');
           Result<std::size_t> n = reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {});
           ASSERT_TRUE(n.ok()) << n.status().ToString();
           const std::string expected = at >= size ? "" : bytes.substr(at, out.size());
@@ -463,6 +463,70 @@ TEST_F(ObjectTest, ReaderInSequenceReadsEachByteOnce) {
     ASSERT_EQ(*reader.ReadAt(at, std::as_writable_bytes(std::span(out)), {}), out.size());
   }
   EXPECT_EQ(store_.bytes_read, bytes.size());
+}
+
+// A jump ends the reading ahead; what the read itself asks for is fetched all at once.
+TEST_F(ObjectTest, ALargeReadAfterASeekHasAllItsPartsUnderWay) {
+  const std::string bytes = Pattern(500 * kPart);
+  Put("o", bytes);
+  Reader reader(&context_, {"b", "o"}, {});
+  std::string out(10 * kPart, '\0');
+  const std::span<std::byte> wanted = std::as_writable_bytes(std::span(out));
+  ASSERT_EQ(*reader.ReadAt(0, wanted.first(10), {}), 10U);
+  int dropped = 0;
+  store_.stall = [&] { ++dropped; };
+  std::stop_source stop;
+  stop.request_stop();
+  store_.reads = 0;
+  EXPECT_FALSE(reader.ReadAt(300 * kPart, wanted, stop.get_token()).ok());
+  EXPECT_EQ(store_.reads, 10);
+  EXPECT_EQ(dropped, 10);
+
+  store_.stall = nullptr;
+  store_.reads = 0;
+  ASSERT_EQ(*reader.ReadAt(150 * kPart, wanted, {}), out.size());
+  EXPECT_EQ(out, bytes.substr(150 * kPart, out.size()));
+  EXPECT_EQ(store_.reads, 10);
+}
+
+TEST_F(ObjectTest, ALargeReadBehindASmallOneIsNotInSmallPieces) {
+  context_.options.part_size = 60 * kPart;
+  const std::string bytes = Pattern(500 * kPart);
+  Put("o", bytes);
+  Reader reader(&context_, {"b", "o"}, {.sequential = false});
+  std::string out(60 * kPart, '\0');
+  store_.reads = 0;
+  ASSERT_EQ(*reader.ReadAt(0, std::as_writable_bytes(std::span(out)).first(10), {}), 10U);
+  ASSERT_EQ(*reader.ReadAt(10, std::as_writable_bytes(std::span(out)), {}), out.size());
+  EXPECT_EQ(out, bytes.substr(10, out.size()));
+  EXPECT_EQ(store_.reads, 2);
+}
+
+TEST_F(ObjectTest, ALargeReadOfAnUnknownObjectFirstLearnsItsSize) {
+  Put("o", Pattern(10));
+  Reader reader(&context_, {"b", "o"}, {.sequential = false});
+  std::string out(50 * kPart, '\0');
+  store_.reads = 0;
+  ASSERT_EQ(*reader.ReadAt(0, std::as_writable_bytes(std::span(out)), {}), 10U);
+  EXPECT_EQ(store_.reads, 1);
+}
+
+TEST_F(ObjectTest, ALargeReadTakesTheMemoryThatIsThere) {
+  const std::string bytes = Pattern(600 * kPart);
+  Put("o", bytes);
+  Reader reader(&context_, {"b", "o"}, {.size = bytes.size()});
+  std::string out(200 * kPart, '\0');
+  const std::span<std::byte> wanted = std::as_writable_bytes(std::span(out));
+  ASSERT_EQ(*reader.ReadAt(0, wanted.first(10), {}), 10U);
+  for (const std::size_t parts : {64, 3, 0}) {  // that others leave
+    const std::size_t left = std::max<std::size_t>(parts * kPart, 1);
+    const Lease others = *budget_.TryAcquire(
+        Share::kReads, budget_.limit(Share::kReads) - budget_.in_use(Share::kReads) - left);
+    ASSERT_EQ(*reader.ReadAt(300 * kPart + parts, wanted, {}), out.size());
+    EXPECT_EQ(out, bytes.substr(300 * kPart + parts, out.size()));
+  }
+  EXPECT_LE(budget_.peak(Share::kReads), budget_.limit(Share::kReads));
+  EXPECT_LE(budget_.peak(Share::kLookAhead), budget_.limit(Share::kLookAhead));
 }
 
 // Threads over one large file, none of them far from the others: the service sees each byte once.
@@ -611,6 +675,22 @@ TEST_F(ObjectTest, AFailedPartFailsTheWriterAndAbortsTheUpload) {
   if (status.ok()) status = writer.Close({}).status();
   EXPECT_EQ(status.code(), StatusCode::kServerError);
   EXPECT_FALSE(writer.Close({}).ok());
+  EXPECT_EQ(Stored("o"), "old");
+}
+
+// Which of its bytes a stopped write took nobody can tell.
+TEST_F(ObjectTest, AWriteStoppedWhileItWaitsForMemoryEndsTheWriter) {
+  Put("o", "old");
+  std::optional<Lease> others = budget_.TryAcquire(Share::kUploads, budget_.limit(Share::kUploads));
+  std::stop_source stop;
+  stop.request_stop();
+  Writer writer(&context_, {"b", "o"}, {});
+  const std::string bytes = Pattern(10);
+  EXPECT_EQ(writer.Write(std::as_bytes(std::span(bytes)), stop.get_token()).code(),
+            StatusCode::kCancelled);
+  others.reset();
+  EXPECT_EQ(writer.Write(std::as_bytes(std::span(bytes)), {}).code(), StatusCode::kCancelled);
+  EXPECT_EQ(writer.Close({}).status().code(), StatusCode::kCancelled);
   EXPECT_EQ(Stored("o"), "old");
 }
 

@@ -228,14 +228,23 @@ s3::ListPage ParallelLister::GiveOut(s3::ListPage page) {
 }
 
 Result<std::optional<s3::ListPage>> ParallelLister::Next(const std::stop_token& stop) {
+  if (!failed_.ok()) return failed_;
+  Result<std::optional<s3::ListPage>> page = NextToGiveOut(stop);
+  failed_ = page.status();
+  return page;
+}
+
+Result<std::optional<s3::ListPage>> ParallelLister::NextSerially(const std::stop_token& stop) {
   while (true) {
-    if (serial_ != nullptr) {
-      ASSIGN_OR_RETURN(std::optional<s3::ListPage> page, serial_->Next(stop));
-      if (!page) return page;
-      DropGivenOut(*page);
-      if (page->objects.empty()) continue;
-      return page;
-    }
+    ASSIGN_OR_RETURN(std::optional<s3::ListPage> page, serial_->Next(stop));
+    if (!page) return page;
+    DropGivenOut(*page);
+    if (!page->objects.empty()) return page;
+  }
+}
+
+Result<std::optional<s3::ListPage>> ParallelLister::NextToGiveOut(const std::stop_token& stop) {
+  while (serial_ == nullptr) {
     while (!segments_.empty() && segments_.front().pages.empty() && segments_.front().done) {
       segments_.pop_front();
     }
@@ -248,23 +257,27 @@ Result<std::optional<s3::ListPage>> ParallelLister::Next(const std::stop_token& 
       return std::optional(GiveOut(std::move(page)));
     }
     SendWaiting();
-    const std::optional<Tag> ready = done_->Next(stop);
-    if (!ready) return Status(StatusCode::kCancelled, "stopped by the caller");
-    --in_flight_;
-    if (ready->discovery != nullptr) {
-      // Its failure costs speed only; what is wrong will show in the listing itself.
-      Result<s3::ListPage> folders = ready->discovery->pending.Take();
-      OnFolders(*ready->discovery, folders.ok() ? std::move(*folders) : s3::ListPage());
-      continue;
-    }
-    Segment& segment = *ready->segment;
-    ASSIGN_OR_RETURN(s3::ListPage page, segment.pending.Take());
-    segment.sent = false;
-    const Place place = std::find_if(segments_.begin(), segments_.end(),
-                                     [&](const Segment& s) { return &s == &segment; });
-    RETURN_IF_ERROR(OnPage(place, std::move(page)));
-    SendWaiting();
+    RETURN_IF_ERROR(TakeAnswer(stop));
   }
+  return NextSerially(stop);
+}
+
+Status ParallelLister::TakeAnswer(const std::stop_token& stop) {
+  const std::optional<Tag> ready = done_->Next(stop);
+  if (!ready) return Status(StatusCode::kCancelled, "stopped by the caller");
+  --in_flight_;
+  if (ready->discovery != nullptr) {
+    // Its failure costs speed only; what is wrong will show in the listing itself.
+    Result<s3::ListPage> folders = ready->discovery->pending.Take();
+    OnFolders(*ready->discovery, folders.ok() ? std::move(*folders) : s3::ListPage());
+    return {};
+  }
+  Segment& segment = *ready->segment;
+  ASSIGN_OR_RETURN(s3::ListPage page, segment.pending.Take());
+  segment.sent = false;
+  const Place place = std::find_if(segments_.begin(), segments_.end(),
+                                   [&](const Segment& s) { return &s == &segment; });
+  return OnPage(place, std::move(page));
 }
 
 }  // namespace headrace::object

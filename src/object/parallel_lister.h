@@ -55,6 +55,7 @@ class ParallelLister {
   ParallelLister(const Context* context, store::ListRequest request);
 
   // The next page; nullopt at the end. In order of keys, but for what comes after a start anew.
+  // Errors are Lister's, and stay.
   Result<std::optional<s3::ListPage>> Next(const std::stop_token& stop);
 
   // Whether the service turned out not to order keys bytewise.
@@ -93,10 +94,13 @@ class ParallelLister {
     Discovery* discovery = nullptr;
   };
 
+  Result<std::optional<s3::ListPage>> NextToGiveOut(const std::stop_token& stop);
+  Result<std::optional<s3::ListPage>> NextSerially(const std::stop_token& stop);
+  // Waits for an answer, and takes it in.
+  Status TakeAnswer(const std::stop_token& stop);
   void Send(Place segment);
   void SendWaiting();
   Status OnPage(Place segment, s3::ListPage page);
-  // Makes the segment go on with the page that this one, with or without keys, names.
   bool Idle() const;
   std::size_t Discover(const s3::ListPage& page, std::string_view last);
   void Send(Discovery& discovery);
@@ -121,6 +125,7 @@ class ParallelLister {
   std::size_t empty_answers_ = 0;
   std::vector<std::uint64_t> given_out_;  // hashes of the keys
   std::unique_ptr<Lister> serial_;
+  Status failed_;  // the first error: the listing is over
 };
 
 }  // namespace headrace::object

@@ -226,6 +226,52 @@ TEST_F(ParallelListerTest, PagesThatGoRoundEndTheListing) {
   EXPECT_FALSE(lister.serial());
 }
 
+// Fails, or never answers, the first time; answers well from then on.
+class OnceStore final : public FolderOrderStore {
+ public:
+  explicit OnceStore(bool answers) : FolderOrderStore({"a"}), answers_(answers) {}
+  Pending<s3::ListPage> List(const store::ListRequest& request) override {
+    if (std::exchange(asked_, true)) return FolderOrderStore::List(request);
+    auto [pending, promise] = MakePending<s3::ListPage>();
+    if (answers_) promise.Set(Status(StatusCode::kServerError, "once"));
+    silent_ = std::move(promise);
+    return std::move(pending);
+  }
+
+ private:
+  const bool answers_;
+  bool asked_ = false;
+  Promise<s3::ListPage> silent_;
+};
+
+TEST_F(ParallelListerTest, AfterAnErrorOrAStopTheListingIsOver) {
+  std::stop_source stopped;
+  stopped.request_stop();
+  for (const bool answers : {true, false}) {
+    const std::stop_token stop = answers ? std::stop_token() : stopped.get_token();
+    const StatusCode code = answers ? StatusCode::kServerError : StatusCode::kCancelled;
+    OnceStore store(answers);
+    context_.store = &store;
+    ParallelLister parallel(&context_, {.bucket = "b"});
+    EXPECT_EQ(parallel.Next(stop).status().code(), code);
+    EXPECT_EQ(parallel.Next({}).status().code(), code);
+    OnceStore again(answers);
+    context_.store = &again;
+    Lister serial(&context_, {.bucket = "b"});
+    EXPECT_EQ(serial.Next(stop).status().code(), code);
+    EXPECT_EQ(serial.Next({}).status().code(), code);
+  }
+}
+
+// Pages may be missing from there on: the end would be taken for that of a whole listing.
+TEST_F(ParallelListerTest, ASerialListingThatGoesRoundDoesNotEndLater) {
+  CircularStore store;
+  context_.store = &store;
+  Lister lister(&context_, {.bucket = "b"});
+  EXPECT_EQ(lister.Next({}).status().code(), StatusCode::kProtocol);
+  EXPECT_EQ(lister.Next({}).status().code(), StatusCode::kProtocol);
+}
+
 TEST_F(ParallelListerTest, AServiceOfAnotherOrderIsListedSeriallyAndWhole) {
   std::vector<std::string> keys;
   for (int i = 0; i < 300; ++i) keys.push_back(fmt::format("a{:04}", i));

@@ -48,6 +48,20 @@ std::uint64_t Reader::RowEnd() const {
   return row_.empty() ? row_begin_ : row_.back()->offset + row_.back()->length;
 }
 
+void Reader::Seek(std::uint64_t offset, std::size_t wanted) {
+  const bool on_row = !row_.empty() && offset >= row_.front()->offset &&
+                      offset < RowEnd() + (sequential_ ? kSmallGap : 0);
+  if (!on_row) {
+    const bool follows = offset == last_end_;
+    if (!follows && last_end_ != 0)
+      sequential_ = false;  // the second place: random until it reads on
+    if (follows) sequential_ = options_.sequential;
+    Jump(offset, wanted);
+  } else if (offset == last_end_) {
+    sequential_ = options_.sequential;
+  }
+}
+
 void Reader::Jump(std::uint64_t offset, std::size_t wanted) {
   row_.clear();
   row_begin_ = offset;
@@ -89,6 +103,15 @@ bool Reader::Grow(Share share) {
   if (sequential_)
     next_length_ = std::min<std::uint64_t>(next_length_ * 2, context_.options.part_size);
   return true;
+}
+
+void Reader::GrowTo(std::uint64_t end) {
+  if (!size_) return;  // most of it may lie past the object's end
+  while (RowEnd() < end && row_.size() < kMostAhead) {
+    const std::uint64_t left = std::min<std::uint64_t>(end - RowEnd(), context_.options.part_size);
+    next_length_ = std::max(next_length_, left);
+    if (!Grow(Share::kReads)) return;
+  }
 }
 
 void Reader::GrowAhead(std::uint64_t position) {
@@ -161,18 +184,7 @@ void Reader::DropBehind(std::uint64_t position) {
 Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> out,
                                    const std::stop_token& stop) {
   if (out.empty() || (size_ && offset >= *size_)) return 0;
-  const bool on_row = !row_.empty() && offset >= row_.front()->offset &&
-                      offset < RowEnd() + (sequential_ ? kSmallGap : 0);
-  if (!on_row) {
-    const bool follows = offset == last_end_;
-    if (!follows && last_end_ != 0)
-      sequential_ = false;  // the second place: random until it reads on
-    if (follows) sequential_ = options_.sequential;
-    Jump(offset, out.size());
-  } else if (offset == last_end_) {
-    sequential_ = options_.sequential;
-  }
-
+  Seek(offset, out.size());
   std::size_t copied = 0;
   while (copied < out.size()) {
     const std::uint64_t at = offset + copied;
@@ -190,6 +202,7 @@ Result<std::size_t> Reader::ReadAt(std::uint64_t offset, std::span<std::byte> ou
       row_begin_ = offset + copied;
       continue;
     }
+    GrowTo(offset + out.size());
     GrowAhead(at);
     const std::shared_ptr<Chunk> chunk = *ChunkAt(at);
     const Result<std::uint64_t> received = Await(*chunk, stop);

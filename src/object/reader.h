@@ -4,11 +4,12 @@
 //   inside the row           serve from it; drop what lies well behind; keep the row growing ahead
 //   just past its end        go on (a small forward seek)
 //   anywhere else            a jump: cancel the row, start a new one there, small
-// Chunks start at 256 KiB and double up to the part size with each chunk consumed in sequence, and
-// the row grows from two chunks to as many as keep the reader from waiting, inside the memory
-// budget. So random reads fetch little more than they ask for, and a sequential reader soon has
-// many parts in flight. One chunk behind the position is kept, so that small backward seeks cost
-// nothing. Chunks are shared with other readers of the same version (shared_chunks.h).
+// What a read itself asks for is fetched all at once, whatever came before it. Beyond that, chunks
+// start at 256 KiB and double up to the part size with each chunk consumed in sequence, and the row
+// grows from two chunks to as many as keep the reader from waiting, inside the memory budget. So
+// random reads fetch little more than they ask for, and a sequential reader soon has many parts in
+// flight. One chunk behind the position is kept, so that small backward seeks cost nothing. Chunks
+// are shared with other readers of the same version (shared_chunks.h).
 #pragma once
 
 #include <cstdint>
@@ -39,12 +40,16 @@ class Reader {
   using Row = std::deque<std::shared_ptr<Chunk>>;
 
   std::uint64_t RowEnd() const;
+  // Begins a read: on the row, or on a new one.
+  void Seek(std::uint64_t offset, std::size_t wanted);
   void Jump(std::uint64_t offset, std::size_t wanted);
   // Joins or sends the next chunk of the row. False when memory is short or the object ends.
   bool Grow(Share share);
   // Sends for a chunk; null when memory is short.
   std::shared_ptr<Chunk> Send(Share share, std::uint64_t offset) const;
   Row::const_iterator ChunkAt(std::uint64_t position) const;
+  // What is asked for, as far as the memory reaches.
+  void GrowTo(std::uint64_t end);
   void GrowAhead(std::uint64_t position);
   // Waits for the chunk: how many bytes of it there are.
   Result<std::uint64_t> Await(Chunk& chunk, const std::stop_token& stop);

@@ -40,7 +40,7 @@ Result<std::string> UploadFile(const Context& context, const std::string& path, 
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, "reading", path);
     if (n == 0) break;
-    RETURN_IF_ERROR(writer.Filled(static_cast<std::size_t>(n), stop));
+    writer.Filled(static_cast<std::size_t>(n));
     report();
   }
   std::byte more{};

@@ -79,7 +79,7 @@ Status Writer::EnsureBuffer(const std::stop_token& stop) {
     }
     if (under_way_.empty()) {
       Result<Lease> waited = context_.budget->Acquire(Share::kUploads, size, stop);
-      if (!waited.ok()) return waited.status();
+      if (!waited.ok()) return Fail(waited.status());
       lease_ = std::move(*waited);
       break;
     }
@@ -113,10 +113,9 @@ Result<std::span<std::byte>> Writer::Room(const std::stop_token& stop) {
   return std::span<std::byte>(buffer_.mutable_data() + filled_, buffer_.size() - filled_);
 }
 
-Status Writer::Filled(std::size_t bytes, const std::stop_token&) {
+void Writer::Filled(std::size_t bytes) {
   filled_ += bytes;
   written_ += bytes;
-  return {};
 }
 
 Status Writer::Write(std::span<const std::byte> bytes, const std::stop_token& stop) {
@@ -125,7 +124,7 @@ Status Writer::Write(std::span<const std::byte> bytes, const std::stop_token& st
     ASSIGN_OR_RETURN(const std::span<std::byte> room, Room(stop));
     const std::size_t n = std::min(room.size(), bytes.size());
     std::memcpy(room.data(), bytes.data(), n);
-    RETURN_IF_ERROR(Filled(n, stop));
+    Filled(n);
     bytes = bytes.subspan(n);
   }
   return {};

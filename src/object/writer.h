@@ -35,7 +35,7 @@ class Writer {
   // For a source that fills memory itself: room for at least one byte, then how much of it was
   // filled.
   Result<std::span<std::byte>> Room(const std::stop_token& stop);
-  Status Filled(std::size_t bytes, const std::stop_token& stop);
+  void Filled(std::size_t bytes);
 
   // The new object's bare ETag. After an error nothing was published.
   Result<std::string> Close(const std::stop_token& stop);

@@ -13,34 +13,20 @@
 
 #include "base/file_io.h"
 #include "base/macros.h"
+#include "base/scoped_fd.h"
 
 namespace headrace::store {
 namespace {
 
 namespace fs = std::filesystem;
 
+// The names of files that are being written begin so.
+constexpr std::string_view kUnfinished = ".headrace-";
+
 template <typename T>
 Pending<T> Now(Result<T> result) {
   return Pending<T>::Ready(std::move(result));
 }
-
-Status FileError(int error, std::string_view what, const std::string& path) {
-  return ErrnoStatus(error, fmt::format("{} {}", what, path));
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string EtagOf(const struct stat& st) {
   return fmt::format("{:x}-{:x}-{:x}", st.st_ino, st.st_size,
@@ -61,7 +47,7 @@ bool HoldsAsPath(std::string_view key) {
     if (component.empty() || component == "." || component == ".." || component.size() > 255) {
       return false;
     }
-    if (slash == std::string_view::npos) return true;
+    if (slash == std::string_view::npos) return !component.starts_with(kUnfinished);
     key.remove_prefix(slash + 1);
   }
 }
@@ -87,7 +73,7 @@ Status CopyRest(int from, int to, const std::string& path) {
     const ssize_t n = copy_file_range(from, nullptr, to, nullptr, 1 << 30, 0);
     if (n == 0) return {};
     if (n > 0 || errno == EINTR) continue;
-    if (!CannotCopyInKernel(errno)) return FileError(errno, "writing", path);
+    if (!CannotCopyInKernel(errno)) return ErrnoStatus(errno, "writing", path);
     break;
   }
   std::vector<std::byte> buffer(std::size_t{1} << 20);
@@ -95,7 +81,7 @@ Status CopyRest(int from, int to, const std::string& path) {
     const ssize_t n = read(from, buffer.data(), buffer.size());
     if (n == 0) return {};
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError(errno, "reading a part of", path);
+    if (n < 0) return ErrnoStatus(errno, "reading a part of", path);
     RETURN_IF_ERROR(WriteAll(to, {buffer.data(), static_cast<std::size_t>(n)}, "writing " + path));
   }
 }
@@ -137,7 +123,7 @@ class Walk {
     for (; !error && it != fs::directory_iterator(); it.increment(error)) {
       OnEntry(folder + it->path().filename().string(), *it);
     }
-    if (error && !IsGone(error.value())) return FileError(error.value(), "listing", folder);
+    if (error && !IsGone(error.value())) return ErrnoStatus(error.value(), "listing", folder);
     return {};
   }
 
@@ -146,9 +132,11 @@ class Walk {
     if (!key.starts_with(request_.prefix)) return;
     std::error_code dangling;  // a link to nothing is no folder
     if (!entry.is_directory(dangling)) {
-      if (key > request_.start_after) found_.push_back({std::move(key), false});
+      const bool unfinished = entry.path().filename().native().starts_with(kUnfinished);
+      if (!unfinished && key > request_.start_after) found_.push_back({std::move(key), false});
     } else if (request_.delimited) {
-      found_.push_back({key + "/", true});
+      key += '/';
+      if (key > request_.start_after) found_.push_back({std::move(key), true});
     } else if (!entry.is_symlink(dangling)) {  // those may lead round in a circle
       folders_.push_back(path + "/");
     }
@@ -237,12 +225,12 @@ class FileStore final : public Store {
   Pending<Nothing> CreateBucket(const std::string& bucket) override {
     std::error_code error;
     fs::create_directories(bucket, error);
-    if (error) return Now<Nothing>(FileError(error.value(), "creating", bucket));
+    if (error) return Now<Nothing>(ErrnoStatus(error.value(), "creating", bucket));
     return Now<Nothing>(Nothing{});
   }
 
   Pending<Nothing> DeleteBucket(const std::string& bucket) override {
-    if (rmdir(bucket.c_str()) != 0) return Now<Nothing>(FileError(errno, "removing", bucket));
+    if (rmdir(bucket.c_str()) != 0) return Now<Nothing>(ErrnoStatus(errno, "removing", bucket));
     return Now<Nothing>(Nothing{});
   }
 
@@ -257,15 +245,15 @@ class FileStore final : public Store {
   static std::string TemporaryName(const std::string& path) {
     std::random_device random;
     const std::uint64_t id = (std::uint64_t{random()} << 32) | random();
-    return (fs::path(path).parent_path() / fmt::format(".headrace-{:016x}", id)).string();
+    return (fs::path(path).parent_path() / fmt::format("{}{:016x}", kUnfinished, id)).string();
   }
   static std::string PartPath(const Upload& upload, int number) {
     return fmt::format("{}.{}", upload.id, number);
   }
 
   static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
-    Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) return FileError(errno, "creating", path);
+    ScopedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return ErrnoStatus(errno, "creating", path);
     Status status = WriteAll(file.get(), bytes, "writing " + path);
     if (!status.ok()) unlink(path.c_str());
     return status;
@@ -273,11 +261,11 @@ class FileStore final : public Store {
 
   Result<ReadReply> ReadNow(const ReadRequest& request) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(request.name));
-    Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return FileError(errno, "reading", path);
+    ScopedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return ErrnoStatus(errno, "reading", path);
     struct stat st {};
-    if (fstat(file.get(), &st) != 0) return FileError(errno, "reading", path);
-    if (S_ISDIR(st.st_mode)) return FileError(EISDIR, "reading", path);
+    if (fstat(file.get(), &st) != 0) return ErrnoStatus(errno, "reading", path);
+    if (S_ISDIR(st.st_mode)) return ErrnoStatus(EISDIR, "reading", path);
     ReadReply reply{.object_size = static_cast<std::uint64_t>(st.st_size),
                     .etag = EtagOf(st),
                     .last_modified = ModifiedOf(st)};
@@ -297,7 +285,7 @@ class FileStore final : public Store {
       const ssize_t n = pread(file.get(), target + reply.received, length - reply.received,
                               static_cast<off_t>(offset + reply.received));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return FileError(errno, "reading", path);
+      if (n < 0) return ErrnoStatus(errno, "reading", path);
       if (n == 0) break;
       reply.received += static_cast<std::uint64_t>(n);
     }
@@ -308,8 +296,8 @@ class FileStore final : public Store {
   static Result<ObjectInfo> StatNow(const Name& name) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(name));
     struct stat st {};
-    if (stat(path.c_str(), &st) != 0) return FileError(errno, "looking up", path);
-    if (S_ISDIR(st.st_mode)) return FileError(EISDIR, "looking up", path);
+    if (stat(path.c_str(), &st) != 0) return ErrnoStatus(errno, "looking up", path);
+    if (S_ISDIR(st.st_mode)) return ErrnoStatus(EISDIR, "looking up", path);
     return ObjectInfo{.bucket = name.bucket,
                       .key = name.key,
                       .size = static_cast<std::uint64_t>(st.st_size),
@@ -323,7 +311,7 @@ class FileStore final : public Store {
     const std::string root = request.bucket.empty() ? "" : request.bucket + "/";
     struct stat st {};
     if (!request.bucket.empty() && stat(request.bucket.c_str(), &st) != 0) {
-      return FileError(errno, "listing", request.bucket);
+      return ErrnoStatus(errno, "listing", request.bucket);
     }
     ASSIGN_OR_RETURN(std::vector<Walk::Found> found, Walk(request, root).Run());
     for (auto& [name, is_folder] : found) {
@@ -334,7 +322,7 @@ class FileStore final : public Store {
       }
       if (stat((root + kept).c_str(), &st) != 0) {
         if (IsGone(errno)) continue;
-        return FileError(errno, "listing", root + kept);
+        return ErrnoStatus(errno, "listing", root + kept);
       }
       page.objects.push_back(
           {.key = kept,
@@ -352,9 +340,9 @@ class FileStore final : public Store {
         only_new ? link(temporary.c_str(), path.c_str()) : rename(temporary.c_str(), path.c_str());
     const int error = errno;
     if (only_new || failed != 0) unlink(temporary.c_str());
-    if (failed != 0) return FileError(error, "writing", path);
+    if (failed != 0) return ErrnoStatus(error, "writing", path);
     struct stat st {};
-    if (stat(path.c_str(), &st) != 0) return FileError(errno, "writing", path);
+    if (stat(path.c_str(), &st) != 0) return ErrnoStatus(errno, "writing", path);
     return WriteReply{.etag = EtagOf(st)};
   }
 
@@ -363,7 +351,7 @@ class FileStore final : public Store {
     std::error_code error;
     struct stat st {};
     if (!name.bucket.empty() && stat(name.bucket.c_str(), &st) != 0) {
-      return FileError(errno, "writing to", name.bucket);
+      return ErrnoStatus(errno, "writing to", name.bucket);
     }
     fs::create_directories(fs::path(path).parent_path(), error);
     const std::string temporary = TemporaryName(path);
@@ -373,12 +361,12 @@ class FileStore final : public Store {
 
   Result<WriteReply> CompleteNow(const Upload& upload, const std::vector<Part>& parts) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(upload.name));
-    Descriptor whole(open(upload.id.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (whole.get() < 0) return FileError(errno, "creating", upload.id);
+    ScopedFd whole(open(upload.id.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (whole.get() < 0) return ErrnoStatus(errno, "creating", upload.id);
     for (const Part& part : parts) {
       const std::string part_path = PartPath(upload, part.number);
-      Descriptor source(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
-      if (source.get() < 0) return FileError(errno, "reading", part_path);
+      ScopedFd source(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (source.get() < 0) return ErrnoStatus(errno, "reading", part_path);
       RETURN_IF_ERROR(CopyRest(source.get(), whole.get(), path));
       unlink(part_path.c_str());
     }
@@ -388,7 +376,7 @@ class FileStore final : public Store {
   static Result<Nothing> DeleteNow(const Name& name) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(name));
     if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
-      return FileError(errno, "deleting", path);
+      return ErrnoStatus(errno, "deleting", path);
     }
     return Nothing{};
   }

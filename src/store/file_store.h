@@ -10,7 +10,9 @@ namespace headrace::store {
 
 // With an empty bucket the key is a path as the user wrote it. With a bucket (a folder), keys that
 // a path cannot hold as they are ("//", "." and ".." components, a '/' at either end, NUL) are
-// refused with kUnsupported. Calls do their work at once, on the calling thread. `buffers` outlives
+// refused with kUnsupported. Files named ".headrace-..." are writes under way, or left by a process
+// that died: they stand beside what they become, no listing shows them, and with a bucket their
+// names are refused as keys. Calls do their work at once, on the calling thread. `buffers` outlives
 // the store.
 std::unique_ptr<Store> MakeFileStore(BufferPool* buffers);
 

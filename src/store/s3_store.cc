@@ -1,7 +1,8 @@
 #include "store/s3_store.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/macros.h"
 #include "s3/calls.h"
@@ -56,7 +57,30 @@ Result<ReadReply> ToReadReply(Result<S3Reply> r) {
 
 }  // namespace
 
+std::vector<Status> DeleteStatuses(const std::string& bucket, const std::vector<std::string>& keys,
+                                   const std::vector<s3::DeleteFailure>& failures) {
+  const std::unordered_set<std::string_view> asked(keys.begin(), keys.end());
+  std::unordered_map<std::string_view, Status> of_key;
+  Status of_others;
+  for (const s3::DeleteFailure& failure : failures) {
+    const Status status = ToStatus(bucket, failure);
+    if (asked.contains(failure.key)) {
+      of_key.emplace(failure.key, status);
+    } else if (of_others.ok()) {
+      of_others = status.WithContext("a failure of a key that was not asked for");
+    }
+  }
+  std::vector<Status> statuses;
+  statuses.reserve(keys.size());
+  for (const std::string& key : keys) {
+    const auto failed = of_key.find(key);
+    statuses.push_back(failed != of_key.end() ? failed->second : of_others);
+  }
+  return statuses;
+}
+
 Capabilities S3Store::capabilities() const {
+  // Not every service lists in bytewise order, and none says so.
   return {.bytewise_order = true, .min_part_size = min_part_size_};
 }
 
@@ -204,20 +228,13 @@ Pending<Nothing> S3Store::Delete(const Name& name) {
 Pending<std::vector<Status>> S3Store::DeleteMany(const std::string& bucket,
                                                  const std::vector<std::string>& keys) {
   const std::vector<std::string_view> views(keys.begin(), keys.end());
-  return Map<std::vector<Status>>(
-      engine_.Submit(s3::DeleteObjects(bucket, views)),
-      [bucket, keys](Result<S3Reply> r) -> Result<std::vector<Status>> {
-        RETURN_IF_ERROR(r.status());
-        ASSIGN_OR_RETURN(const std::vector<s3::DeleteFailure> failures,
-                         s3::ParseDeleteResult(r->body.view()));
-        std::vector<Status> statuses(keys.size());
-        for (const s3::DeleteFailure& failure : failures) {
-          const auto it = std::find(keys.begin(), keys.end(), failure.key);
-          if (it == keys.end()) continue;
-          statuses[static_cast<std::size_t>(it - keys.begin())] = ToStatus(bucket, failure);
-        }
-        return statuses;
-      });
+  return Map<std::vector<Status>>(engine_.Submit(s3::DeleteObjects(bucket, views)),
+                                  [bucket, keys](Result<S3Reply> r) -> Result<std::vector<Status>> {
+                                    RETURN_IF_ERROR(r.status());
+                                    ASSIGN_OR_RETURN(const std::vector<s3::DeleteFailure> failures,
+                                                     s3::ParseDeleteResult(r->body.view()));
+                                    return DeleteStatuses(bucket, keys, failures);
+                                  });
 }
 
 Pending<WriteReply> S3Store::Copy(const Name& source, const Name& target,

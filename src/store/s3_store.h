@@ -2,9 +2,16 @@
 #pragma once
 
 #include "s3/engine.h"
+#include "s3/xml.h"
 #include "store/store.h"
 
 namespace headrace::store {
+
+// What became of each of `keys` in a batch delete that reported `failures`: those not named were
+// deleted. A failure of a key that was not asked for (one that the service changed on the way) may
+// be that of any key without an answer of its own, so all of those get it. Public for tests.
+std::vector<Status> DeleteStatuses(const std::string& bucket, const std::vector<std::string>& keys,
+                                   const std::vector<s3::DeleteFailure>& failures);
 
 class S3Store final : public Store {
  public:

@@ -101,9 +101,11 @@ struct Nothing {};
 
 // What a backend can do; the conformance suite and callers go by it.
 struct Capabilities {
-  bool any_key = true;         // every key of 1 to 1,024 bytes
-  bool bytewise_order = true;  // lists in bytewise order of keys
-  bool metadata = true;        // keeps content type and user metadata
+  bool any_key = true;  // every key of 1 to 1,024 bytes
+  // Lists in bytewise order of keys, as far as is known: then a listing may be cut into parts that
+  // are asked for side by side, until a key out of order shows otherwise.
+  bool bytewise_order = true;
+  bool metadata = true;  // keeps content type and user metadata
   bool verifies_checksum = true;
   std::uint64_t min_part_size = 0;  // of all parts but the last
   int max_parts = 10'000;

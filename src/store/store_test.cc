@@ -11,6 +11,7 @@
 
 #include "store/file_store.h"
 #include "store/memory_store.h"
+#include "store/s3_store.h"
 #include "testing/store_conformance.h"
 
 namespace headrace::store {
@@ -42,8 +43,9 @@ bool FitsAPath(std::string_view key) {
   if (key.starts_with('/') || key.ends_with('/') || key.find("//") != std::string_view::npos) {
     return false;
   }
-  return key != "." && key != ".." && key.find("/./") == std::string_view::npos &&
-         key.find("/../") == std::string_view::npos && key.size() <= 255;
+  return !key.starts_with("d/.headrace-") && key != "." && key != ".." &&
+         key.find("/./") == std::string_view::npos && key.find("/../") == std::string_view::npos &&
+         key.size() <= 255;
 }
 
 class FileStoreTest : public testing::Test {
@@ -153,6 +155,26 @@ TEST_F(FileStoreTest, LinksToNothingAndInCirclesDoNotEndAListing) {
   std::vector<std::string> keys;
   for (const s3::ListedObject& object : page->objects) keys.emplace_back(object.key);
   EXPECT_EQ(keys, (std::vector<std::string>{"a", "d/o", "z"}));
+}
+
+TEST(DeleteStatuses, EachKeyGetsItsOwnHoweverOftenItIsNamed) {
+  const std::vector<Status> statuses =
+      DeleteStatuses("b", {"x", "y", "x"}, {{"x", "AccessDenied", "no"}});
+  ASSERT_EQ(statuses.size(), 3U);
+  EXPECT_EQ(statuses[0].code(), StatusCode::kAccessDenied);
+  EXPECT_TRUE(statuses[1].ok());
+  EXPECT_EQ(statuses[2].code(), StatusCode::kAccessDenied);
+}
+
+TEST(DeleteStatuses, AFailureOfAnUnknownKeyIsThatOfAllWithoutAnAnswer) {
+  const std::vector<Status> statuses = DeleteStatuses(
+      "b", {"x", "y", "z"}, {{"Y", "InternalError", "broken"}, {"x", "AccessDenied", "no"}});
+  ASSERT_EQ(statuses.size(), 3U);
+  EXPECT_EQ(statuses[0].code(), StatusCode::kAccessDenied);
+  for (const std::size_t i : {1, 2}) {
+    EXPECT_EQ(statuses[i].code(), StatusCode::kServerError) << statuses[i].ToString();
+    EXPECT_NE(statuses[i].ToString().find("broken"), std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreConformance,

@@ -24,6 +24,8 @@ struct BackendUnderTest {
   std::function<bool(std::string_view key)> holds = [](std::string_view) { return true; };
   // Writing to a bucket that is not there makes it.
   bool makes_buckets = false;
+  // Lists in another order than it is taken for.
+  bool lists_in_other_order = false;
   // Completing an upload does not look at If-None-Match.
   bool ignores_create_only_uploads = false;
   // Nor does a copy.
