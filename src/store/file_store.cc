@@ -253,7 +253,7 @@ class FileStore final : public Store {
 
   static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
     ScopedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) return ErrnoStatus(errno, "creating", path);
+    if (!file.valid()) return ErrnoStatus(errno, "creating", path);
     Status status = WriteAll(file.get(), bytes, "writing " + path);
     if (!status.ok()) unlink(path.c_str());
     return status;
@@ -262,7 +262,7 @@ class FileStore final : public Store {
   Result<ReadReply> ReadNow(const ReadRequest& request) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(request.name));
     ScopedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return ErrnoStatus(errno, "reading", path);
+    if (!file.valid()) return ErrnoStatus(errno, "reading", path);
     struct stat st {};
     if (fstat(file.get(), &st) != 0) return ErrnoStatus(errno, "reading", path);
     if (S_ISDIR(st.st_mode)) return ErrnoStatus(EISDIR, "reading", path);
@@ -362,11 +362,11 @@ class FileStore final : public Store {
   Result<WriteReply> CompleteNow(const Upload& upload, const std::vector<Part>& parts) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(upload.name));
     ScopedFd whole(open(upload.id.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (whole.get() < 0) return ErrnoStatus(errno, "creating", upload.id);
+    if (!whole.valid()) return ErrnoStatus(errno, "creating", upload.id);
     for (const Part& part : parts) {
       const std::string part_path = PartPath(upload, part.number);
       ScopedFd source(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
-      if (source.get() < 0) return ErrnoStatus(errno, "reading", part_path);
+      if (!source.valid()) return ErrnoStatus(errno, "reading", part_path);
       RETURN_IF_ERROR(CopyRest(source.get(), whole.get(), path));
       unlink(part_path.c_str());
     }
