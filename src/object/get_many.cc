@@ -31,7 +31,7 @@ GetMany::GetMany(const Context* context, std::vector<FetchItem> items, GetManyOp
 std::unique_ptr<Fetch> GetMany::MakeFetch(std::size_t index) const {
   const std::uint64_t part = context_.options.part_size;
   const std::uint64_t expected =
-      largest_ == 0 ? part : std::max(largest_, std::min(kLeastPlanned, part));
+      expected_ == 0 ? part : std::max(expected_, std::min(kLeastPlanned, part));
   return std::make_unique<Fetch>(&context_, items_[index], expected);
 }
 
@@ -98,6 +98,11 @@ Status GetMany::WaitForMemory(const std::stop_token& stop) {
   return {};
 }
 
+// A few results forget a large one, so that it does not keep the small ones behind it few at once.
+void GetMany::LearnLength(std::uint64_t length) {
+  expected_ = std::max(length, expected_ - expected_ / 4);
+}
+
 void GetMany::Advance(std::size_t index) {
   Fetch* fetch = fetches_[index].get();
   if (fetch == nullptr || finished_[index]) return;
@@ -105,7 +110,7 @@ void GetMany::Advance(std::size_t index) {
     case Fetch::Step::kUnderWay:
       return;
     case Fetch::Step::kOutgrown:
-      largest_ = std::max(largest_, fetch->length().value_or(0));
+      LearnLength(fetch->length().value_or(0));
       if (std::optional<Lease> lease = MakeRoom(index)) {
         fetch->Resume(std::move(*lease));
       } else {
@@ -113,7 +118,7 @@ void GetMany::Advance(std::size_t index) {
       }
       return;
     case Fetch::Step::kDone:
-      largest_ = std::max(largest_, fetch->length().value_or(0));
+      LearnLength(fetch->length().value_or(0));
       finished_[index] = true;
       if (!options_.ordered) finished_order_.push_back(index);
       --active_;
@@ -159,7 +164,8 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
     const bool may_be_late = active_ >= kManyActive && options_.max_in_flight == 0;
     if (may_be_late && done_.Empty()) {
       const int several = std::min(active_ / 4, kMostAwaited);
-      done_.WaitForSeveral(static_cast<std::size_t>(several), stop, Deadline::After(kLongestAwaited));
+      done_.WaitForSeveral(static_cast<std::size_t>(several), stop,
+                           Deadline::After(kLongestAwaited));
     }
     const std::optional<std::size_t> ready = done_.Next(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};

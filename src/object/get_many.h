@@ -1,7 +1,7 @@
 // Many objects at once, with what became of each.
 //
 // Fetches start in the order given, as far as memory allows; those that do not fit start when
-// earlier results are taken. Where a length is unknown, that of the longest result so far is
+// earlier results are taken. Where a length is unknown, that of the longest result of late is
 // planned for. What turns out longer takes the place of fetches behind it: they are put back and
 // start again later. A batch that was announced ahead of need takes its memory from the look-ahead
 // share, so that it can never stand in the way of one that somebody waits for.
@@ -47,6 +47,7 @@ class GetMany {
   std::unique_ptr<Fetch> MakeFetch(std::size_t index) const;
   std::optional<Lease> MakeRoom(std::size_t index);
   Status WaitForMemory(const std::stop_token& stop);
+  void LearnLength(std::uint64_t length);
   void Advance(std::size_t index);
   Item Deliver(std::size_t index);
   std::optional<std::size_t> NextToDeliver() const;
@@ -60,7 +61,7 @@ class GetMany {
   std::vector<bool> finished_;
   std::deque<std::size_t> finished_order_;  // for unordered delivery
   std::set<std::size_t> waiting_;           // not started
-  std::uint64_t largest_ = 0;               // of the results so far, in bytes
+  std::uint64_t expected_ = 0;              // bytes of a result; 0 before the first
   std::size_t delivered_ = 0;
   int active_ = 0;   // started, not finished
   int holding_ = 0;  // started, not given out: they hold leases

@@ -378,6 +378,20 @@ TEST_F(ObjectTest, AnObjectLargerThanTheBudgetIsFetchedAlone) {
   EXPECT_EQ(Fetch("k1")->data.size(), 100 * kPart);
 }
 
+// What is planned for objects of unknown size forgets the one that was large.
+TEST_F(ObjectTest, OneLargeObjectDoesNotKeepTheSmallOnesFromBeingManyAtOnce) {
+  Put("large", Pattern(60 * kPart));
+  Put("small", Pattern(10));
+  std::vector<FetchItem> items(200, {{"b", "small"}, {}});
+  items[0].name.key = "large";
+  GetMany batch(&context_, items, {});
+  for (int taken = 0; taken < 100; ++taken) ASSERT_TRUE(batch.Next({})->result.ok());
+  const int before = store_.whole_reads;
+  while (batch.Next({})) {
+  }
+  EXPECT_LT(store_.whole_reads - before, 70);  // of the hundred that were left when counted
+}
+
 // While a read may still write into a buffer, nobody else may get its memory.
 TEST_F(ObjectTest, DroppedFetchesKeepTheirMemoryUntilNothingWritesIntoIt) {
   Put("o", Pattern(7 * kPart));
