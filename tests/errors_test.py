@@ -595,6 +595,40 @@ def test_a_page_comes_in_place_of_the_object(
     assert bytes(client.get(bucket.uri("k"))) == b"small"
 
 
+def test_a_page_comes_in_place_of_an_answer(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    client = connect()
+    bucket.put("k", b"older")
+    page = {"do": "status", "status": 200, "body": "<html>log in</html>"}
+    calls: list[Callable[[], Any]] = [
+        lambda: client.put(bucket.uri("k"), b"newer"),
+        lambda: client.put(bucket.uri("large"), BODY * 20),
+        lambda: client.head(bucket.uri("k")),
+        lambda: client.delete(bucket.uri("k")),
+        lambda: client.copy(bucket.uri("k"), bucket.uri("copy")),
+        lambda: list(client.list(bucket.uri())),
+        lambda: client.create_bucket("another-bucket"),
+    ]
+    faults(page)
+    for call in calls:
+        with row.raised() as caught:
+            call()
+        assert caught.value.attempts == 3
+    faults({**page, "operation": "UploadPart"})
+    with row.raised():
+        client.put(bucket.uri("large"), BODY * 20)
+    faults()
+    assert bucket.all() == {"k": b"older"}
+    assert bucket.uploads() == []
+    faults({**page, "times": 2})
+    client.put(bucket.uri("k"), b"newer")
+    assert bucket.get("k") == b"newer"
+    # An answer that was cut short within its document.
+    faults({"operation": "CreateMultipartUpload", "do": "wrong-length", "delta": -5, "times": 1})
+    client.put(bucket.uri("large"), BODY * 20)
+
+
 def test_the_body_breaks_off_again_and_again(
     row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
 ) -> None:

@@ -19,7 +19,7 @@ constexpr std::size_t kSmallest = 4096;
 // Four steps per power of two: 4, 5, 6, 7, 8, 10, 12, 14, 16 KiB, …
 std::size_t RoundUp(std::size_t size) {
   if (size <= kSmallest) return kSmallest;
-  const std::size_t step = std::bit_floor(size - 1) / 4;
+  const std::size_t step = std::size_t{1} << (std::bit_width(size - 1) - 3);
   return (size + step - 1) / step * step;
 }
 
@@ -33,13 +33,14 @@ std::byte* Map(std::size_t capacity) {
   const std::size_t wide = capacity + kMapFrom;
   void* p = mmap(nullptr, wide, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
-  const auto start = reinterpret_cast<std::uintptr_t>(p);
-  const auto aligned = (start + kMapFrom - 1) / kMapFrom * kMapFrom;
-  if (aligned > start) munmap(p, aligned - start);
-  const std::size_t tail = start + wide - (aligned + capacity);
-  if (tail > 0) munmap(reinterpret_cast<void*>(aligned + capacity), tail);
-  madvise(reinterpret_cast<void*>(aligned), capacity, MADV_HUGEPAGE);
-  return reinterpret_cast<std::byte*>(aligned);
+  auto* const start = static_cast<std::byte*>(p);
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(start) % kMapFrom;
+  const std::size_t skip = over == 0 ? 0 : kMapFrom - over;
+  std::byte* const aligned = start + skip;
+  if (skip > 0) munmap(start, skip);
+  if (skip < kMapFrom) munmap(aligned + capacity, kMapFrom - skip);
+  madvise(aligned, capacity, MADV_HUGEPAGE);
+  return aligned;
 }
 
 void Unmap(std::byte* data, std::size_t capacity) {

@@ -12,7 +12,6 @@ namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
-using testing::Not;
 using Ptr = CredentialsCache::Ptr;
 
 // Gives what the test puts in, one answer per fetch, and waits for it.

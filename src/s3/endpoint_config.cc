@@ -71,8 +71,8 @@ Result<Endpoint> ResolveEndpoint(const EndpointOptions& options, const Environme
     if (region.empty() && fetch) {
       ImdsClient imds(environment, fetch);
       Result<std::string> found = imds.Get("/latest/meta-data/placement/region", stop, deadline);
-      if (found.ok()) region = *std::move(found);
       if (found.status().code() == StatusCode::kCancelled) return found.status();
+      if (found.ok()) region = *std::move(found);
     }
     if (region.empty()) region = kDefaultRegion;
     RETURN_IF_ERROR(CheckRegion(region));

@@ -17,6 +17,22 @@ constexpr std::uint64_t kMuch = std::uint64_t{64} << 10;
 // Answers other than objects are read into memory whole: lists are the largest, at about 1 MB.
 constexpr std::uint64_t kDocumentLimit = std::uint64_t{64} << 20;
 
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+// A login form, an error of a proxy. Content types do not tell: moto calls its empty answers HTML.
+bool IsPage(std::string_view body) {
+  auto begins = [](std::string_view text, std::string_view with) {
+    return text.size() >= with.size() && std::equal(with.begin(), with.end(), text.begin(),
+                                                    [](char a, char b) { return a == (b | 0x20); });
+  };
+  const std::string_view text = Trim(body);
+  return begins(text, "<html") || begins(text, "<!doctype");
+}
+
 }  // namespace
 
 ReplyBuilder::ReplyBuilder(const S3Request* request, BufferPool* buffers)
@@ -40,7 +56,20 @@ S3Reply ReplyBuilder::Take() {
   return std::move(reply_);
 }
 
+Status ReplyBuilder::NotFromS3(int status, const net::Headers& headers) const {
+  const std::string_view type = headers.Get("Content-Type");
+  return Status(StatusCode::kProtocol,
+                fmt::format("{} was answered with HTTP {}, {}{}, which is not S3's answer to a "
+                            "{}; check the endpoint and what stands between",
+                            FormatUri(request_.bucket, request_.key), status,
+                            type.empty() ? "no content type" : type,
+                            WantsEtag() && !headers.Has("ETag") ? " and no ETag" : "",
+                            FactsOf(request_.operation).method));
+}
+
 Status ReplyBuilder::Accept(int status, const net::Headers& headers) {
+  // Every S3 server sends one; what a gateway puts in between has none.
+  if (WantsEtag() && BareEtag(headers.Get("ETag")).empty()) return NotFromS3(status, headers);
   if (request_.operation == Operation::kGet) RETURN_IF_ERROR(AcceptObject(status, headers));
   if (!has_head_) {
     has_head_ = true;
@@ -61,15 +90,7 @@ Status ReplyBuilder::AcceptObject(int status, const net::Headers& headers) {
     return Status(code, fmt::format("{} {}", FormatUri(request_.bucket, request_.key), why));
   };
   const std::string_view etag = BareEtag(headers.Get("ETag"));
-  // Every S3 server sends one; what a gateway puts in between has none.
-  if (etag.empty() || (status != 200 && status != 206)) {
-    const std::string_view type = headers.Get("Content-Type");
-    return refuse(StatusCode::kProtocol,
-                  fmt::format("was answered with HTTP {}, {}{}, which is not an object; check the "
-                              "endpoint and what stands between",
-                              status, type.empty() ? "no content type" : type,
-                              etag.empty() ? " and no ETag" : ""));
-  }
+  if (status != 200 && status != 206) return NotFromS3(status, headers);
   if (!etag_.empty() && etag != etag_) {
     return refuse(
         StatusCode::kObjectChanged,
@@ -156,7 +177,21 @@ bool ReplyBuilder::Advanced(std::uint64_t before) const {
   return gained > 0 && (gained >= kMuch || 2 * gained >= missing);
 }
 
+// As far as its first and last characters tell; whoever needs the document reads the rest.
+bool ReplyBuilder::IsAnswer() const {
+  switch (FactsOf(request_.operation).answer) {
+    case OperationFacts::Answer::kEtag:
+      return true;  // seen in the headers
+    case OperationFacts::Answer::kDocument:
+      return Trim(body()).ends_with('>') && !IsPage(body());
+    case OperationFacts::Answer::kNothing:
+      break;
+  }
+  return !IsPage(body());
+}
+
 Status ReplyBuilder::Verify() const {
+  if (!IsAnswer()) return NotFromS3(reply_.status, reply_.headers);
   const std::string where = FormatUri(request_.bucket, request_.key);
   if (reply_.status == 200 && !reply_.cut_short && running_ != stored_) {
     return Status(

@@ -54,6 +54,11 @@ class ReplyBuilder {
   std::string_view body() const { return buffer_.Slice(0, reply_.received).view(); }
 
  private:
+  bool WantsEtag() const {
+    return FactsOf(request_.operation).answer == OperationFacts::Answer::kEtag;
+  }
+  bool IsAnswer() const;
+  Status NotFromS3(int status, const net::Headers& headers) const;
   Status AcceptObject(int status, const net::Headers& headers);
   void StartBody(std::optional<std::uint64_t> length);
   std::uint64_t MostBytes() const;

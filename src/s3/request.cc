@@ -5,23 +5,24 @@
 namespace headrace::s3 {
 
 const OperationFacts& FactsOf(Operation operation) {
+  using Answer = OperationFacts::Answer;
   static constexpr std::array<OperationFacts, kOperationCount> kFacts = {{
-      {"get", "GET", "read"},
-      {"head", "HEAD", "read"},
-      {"put", "PUT", "write"},
-      {"delete", "DELETE", "delete"},
-      {"delete_batch", "POST", "delete", true},
-      {"copy", "PUT", "copy", true},
-      {"list", "GET", "list"},
-      {"create_upload", "POST", "write"},
-      {"upload_part", "PUT", "write"},
-      {"copy_part", "PUT", "copy", true},
-      {"complete_upload", "POST", "write", true},
-      {"abort_upload", "DELETE", "write"},
-      {"create_bucket", "PUT", "create"},
-      {"delete_bucket", "DELETE", "delete"},
-      {"list_buckets", "GET", "list buckets of"},
-      {"get_tags", "GET", "read the tags of"},
+      {"get", "GET", "read", Answer::kEtag},
+      {"head", "HEAD", "read", Answer::kEtag},
+      {"put", "PUT", "write", Answer::kEtag},
+      {"delete", "DELETE", "delete", Answer::kNothing},
+      {"delete_batch", "POST", "delete", Answer::kDocument, true},
+      {"copy", "PUT", "copy", Answer::kDocument, true},
+      {"list", "GET", "list", Answer::kDocument},
+      {"create_upload", "POST", "write", Answer::kDocument},
+      {"upload_part", "PUT", "write", Answer::kEtag},
+      {"copy_part", "PUT", "copy", Answer::kDocument, true},
+      {"complete_upload", "POST", "write", Answer::kDocument, true},
+      {"abort_upload", "DELETE", "write", Answer::kNothing},
+      {"create_bucket", "PUT", "create", Answer::kNothing},
+      {"delete_bucket", "DELETE", "delete", Answer::kNothing},
+      {"list_buckets", "GET", "list buckets of", Answer::kDocument},
+      {"get_tags", "GET", "read the tags of", Answer::kDocument},
   }};
   return kFacts[static_cast<std::size_t>(operation)];
 }

@@ -38,9 +38,13 @@ enum class Operation : std::uint8_t {
 inline constexpr std::size_t kOperationCount = 16;
 
 struct OperationFacts {
+  // By what S3's own answer of success is told from a page that something in between sent.
+  enum class Answer : std::uint8_t { kEtag, kDocument, kNothing };
+
   std::string_view name;    // metrics' label: "get", "create_upload"
   std::string_view method;  // "GET"
   std::string_view action;  // for messages: "read", "write", "list"
+  Answer answer = Answer::kNothing;
   // The answer may be 200 and still hold an error document.
   bool error_in_200 = false;
 };

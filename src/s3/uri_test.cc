@@ -5,7 +5,7 @@
 namespace headrace::s3 {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 std::string DecodeListed(std::string_view text) {
   std::string out(text);
