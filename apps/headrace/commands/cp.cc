@@ -31,7 +31,9 @@ constexpr const char* kHelpFooter = R"(Examples:
 
 With --recursive both sides are folders. A download appears under its name only when it is whole, and
 never outside the target folder: keys with '..', '//' or a leading '/', and those that lead through a
-symbolic link, are refused and listed. A target such as /dev/stdout, a pipe or a device is written to.
+symbolic link, are refused and listed. It keeps the permissions of the file that it replaces. A target
+such as /dev/stdout, a pipe or a device is written to. With --no-overwrite every file, pipe or device
+that stands there stays as it is and counts as failed; - and open descriptors are written to.
 Ctrl-C leaves no half file and no open upload; kill -9 and a crash leave .headrace-PID-NUMBER.part files
 in the target folder, which may be deleted, and uploads that a lifecycle rule of the bucket should end.
 
@@ -192,7 +194,7 @@ void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
                "check downloads against the checksums stored with the objects");
   cp->add_flag_callback(
       "--no-overwrite", [arguments] { arguments->put.if_none_match = true; },
-      "fail where an object stands already (not for downloads)");
+      "fail where an object or a file stands already");
   cp->add_flag_callback(
       "--no-follow-symlinks", [arguments] { arguments->tree.follow_links = false; },
       "leave out symbolic links");
