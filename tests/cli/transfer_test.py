@@ -352,6 +352,38 @@ def test_copies_within_the_server_may_be_told_to_create_only(cli: Cli, bucket: B
     assert bucket.get("t/b") == b"new"
 
 
+def test_nothing_is_copied_into_or_onto_itself(cli: Cli, bucket: Bucket, other: Bucket) -> None:
+    bucket.put_all({"d/a": b"1", "d/sub/b": b"2"})
+    before = bucket.all()
+    wrong_use = {
+        ("-r", bucket.uri("d/"), bucket.uri("d/sub/")): "into itself",
+        ("-r", bucket.uri("d"), bucket.uri("d/new")): "into itself",
+        ("-r", bucket.uri(), bucket.uri("new/")): "into itself",
+        ("-r", bucket.uri("d"), bucket.uri("d/")): "are the same",
+        ("-r", bucket.uri(), bucket.uri()): "are the same",
+        (bucket.uri("d/a"), bucket.uri("d/a")): "are the same",
+        (bucket.uri("d/a"), bucket.uri("d/")): "are the same",
+    }
+    for arguments, says in wrong_use.items():
+        done = cli("cp", *arguments)
+        assert done.code == 2, arguments
+        assert says in done.err, arguments
+    assert bucket.all() == before
+    for arguments in (
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--metadata", "x=1"),
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--storage-class", "STANDARD_IA"),
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--sse", "AES256"),
+        ("-r", bucket.uri("d/"), bucket.uri("d/"), "--content-type", "x/y"),
+        ("-r", bucket.uri("d/sub/"), bucket.uri("d/")),  # out of a folder
+        ("-r", bucket.uri("d/"), bucket.uri("d-2/")),
+        ("-r", bucket.uri("d/"), other.uri("d/sub/")),
+    ):
+        done = cli("cp", *arguments)
+        assert (done.code, done.err) == (0, ""), arguments
+    head = bucket.s3.head_object(Bucket=bucket.name, Key="d/a")
+    assert (head["Metadata"], head["ContentType"]) == ({"x": "1"}, "x/y")
+
+
 def wait_for(condition: object, what: str) -> None:
     assert callable(condition)
     end = time.monotonic() + 30
