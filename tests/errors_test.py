@@ -540,6 +540,17 @@ def test_the_object_is_there_already(row: Row, connect: Connect, bucket: Bucket)
     assert bucket.get("k") == b"older"
 
 
+def test_the_file_is_there_already(row: Row, bucket: Bucket, cli: Cli, tmp_path: Path) -> None:
+    bucket.put("k", BODY)
+    (tmp_path / "k").write_bytes(b"older")
+    done = cli("cp", "--no-overwrite", bucket.uri("k"), tmp_path)
+    assert done.code == 1
+    row.check(done.err)
+    assert "AlreadyExists" in done.err
+    assert (tmp_path / "k").read_bytes() == b"older"
+    assert list(tmp_path.iterdir()) == [tmp_path / "k"]
+
+
 def test_the_object_is_replaced_while_it_is_read(
     row: Row, connect: Connect, bucket: Bucket
 ) -> None:

@@ -1,4 +1,5 @@
 // Operations on one object: get, head, put, copy, delete, tags; and batch delete.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <pugixml.hpp>
@@ -111,6 +112,36 @@ Result<std::string> TagsFromXml(const std::string& xml) {
   return tags;
 }
 
+struct ObjectName {
+  std::string bucket;
+  std::string key;
+};
+
+Result<ObjectName> CopySourceName(const RequestHead& head) {
+  std::string_view header = head.Header("x-amz-copy-source");
+  header = header.substr(0, header.find("?versionId="));
+  auto source = UriDecode(header, true);  // as in S3, a plus sign here is a space
+  if (!source) return S3Error("InvalidArgument", "x-amz-copy-source is badly encoded.");
+  if (source->starts_with('/')) source->erase(0, 1);
+  std::size_t slash = source->find('/');
+  if (slash == std::string::npos || slash + 1 == source->size()) {
+    return S3Error("InvalidArgument", "x-amz-copy-source must be bucket/key.");
+  }
+  return ObjectName{source->substr(0, slash), source->substr(slash + 1)};
+}
+
+// Whether it is a copy of an object onto itself that would leave it as it is; new tags are no
+// change.
+bool CopiesOntoItself(const Exchange& x) {
+  const Result<ObjectName> source = CopySourceName(x.head);
+  if (!source.ok() || source->bucket != x.route.bucket || source->key != x.route.key) return false;
+  if (EqualsIgnoreCase(x.head.Header("x-amz-metadata-directive"), "replace")) return false;
+  return std::ranges::none_of(x.head.headers(), [](const auto& header) {
+    return header.first == "x-amz-storage-class" ||
+           header.first == "x-amz-website-redirect-location" || IsEncryption(header.first);
+  });
+}
+
 }  // namespace
 
 Status Service::GetObject(Exchange& x, bool with_body) {
@@ -169,16 +200,8 @@ Status Service::PutObject(Exchange& x) {
 }
 
 Result<std::shared_ptr<const ObjectMeta>> Service::CopySource(const Exchange& x) const {
-  std::string_view header = x.head.Header("x-amz-copy-source");
-  header = header.substr(0, header.find("?versionId="));
-  auto source = UriDecode(header, true);  // as in S3, a plus sign here is a space
-  if (!source) return S3Error("InvalidArgument", "x-amz-copy-source is badly encoded.");
-  if (source->starts_with('/')) source->erase(0, 1);
-  std::size_t slash = source->find('/');
-  if (slash == std::string::npos || slash + 1 == source->size()) {
-    return S3Error("InvalidArgument", "x-amz-copy-source must be bucket/key.");
-  }
-  ASSIGN_OR_RETURN(auto meta, store_.Find(source->substr(0, slash), source->substr(slash + 1)));
+  ASSIGN_OR_RETURN(const ObjectName name, CopySourceName(x.head));
+  ASSIGN_OR_RETURN(auto meta, store_.Find(name.bucket, name.key));
   RETURN_IF_ERROR(CheckReadConditions(x.head, *meta, true));
   if (IsArchived(*meta)) return S3Error("InvalidObjectState");
   if (meta->generated_at) {
@@ -189,6 +212,12 @@ Result<std::shared_ptr<const ObjectMeta>> Service::CopySource(const Exchange& x)
 
 Status Service::CopyObject(Exchange& x) {
   ASSIGN_OR_RETURN(auto source, CopySource(x));
+  if (CopiesOntoItself(x)) {
+    return S3Error("InvalidRequest",
+                   "This copy request is illegal because it is trying to copy an object to itself "
+                   "without changing the object's metadata, storage class, website redirect "
+                   "location or encryption attributes.");
+  }
   if (source->size > (5ULL << 30)) {
     return S3Error("InvalidRequest",
                    "The specified copy source is larger than the maximum allowable size for a copy "

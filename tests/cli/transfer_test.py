@@ -126,6 +126,60 @@ def test_a_link_to_a_file_stays(cli: Cli, bucket: Bucket, tmp_path: Path) -> Non
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
+def test_downloads_keep_what_stands_there_when_told(
+    cli: Cli, bucket: Bucket, tmp_path: Path
+) -> None:
+    bucket.put_all({"p/a": b"new", "p/b": b"new"})
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("a")
+    for target in ("a", ".", "link"):
+        done = cli("cp", "--no-overwrite", bucket.uri("p/a"), target, cwd=tmp_path)
+        assert done.code == 1, target
+        assert "AlreadyExists: 'a' exists already" in done.err, target
+    done = cli("cp", "--no-overwrite", "-r", bucket.uri("p/"), tmp_path, "--json")
+    assert done.code == 1
+    assert {line["source"]: line["status"] for line in done.lines if "source" in line} == {
+        bucket.uri("p/a"): "failed",
+        bucket.uri("p/b"): "ok",
+    }
+    assert tree(tmp_path) == {"a": b"old", "b": b"new"}
+
+
+def test_a_pipe_counts_as_standing_there_and_a_descriptor_does_not(
+    cli: Cli, bucket: Bucket, tmp_path: Path
+) -> None:
+    bucket.put("k", b"new")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = cli("cp", "--no-overwrite", bucket.uri("k"), pipe)
+    assert done.code == 1
+    assert "exists already" in done.err
+    for target in ("-", "/dev/stdout"):
+        assert cli("cp", "--no-overwrite", bucket.uri("k"), target).out == b"new"
+
+
+def test_a_download_keeps_the_permissions_of_the_file_it_replaces(
+    cli: Cli, bucket: Bucket, tmp_path: Path
+) -> None:
+    bucket.put("p/f", b"new")
+    file = tmp_path / "f"
+    for arguments in ([bucket.uri("p/f"), file], ["-r", bucket.uri("p/"), tmp_path]):
+        file.write_bytes(b"old")
+        file.chmod(0o600)
+        assert cli("cp", *arguments).code == 0
+        assert file.read_bytes() == b"new"
+        assert file.stat().st_mode & 0o7777 == 0o600
+
+
+def test_a_failed_download_leaves_no_folder(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
+    for target in ("new/f", "new/below/"):
+        assert cli("cp", bucket.uri("none"), tmp_path / target).code == 1
+        assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").mkdir()
+    assert cli("cp", bucket.uri("none"), tmp_path / "mine" / "f").code == 1
+    assert (tmp_path / "mine").is_dir()
+
+
 def test_filters(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:
     write_tree(tmp_path / "in", ["1.jpg", "1.txt", "d/2.jpg", "d/2.txt", "tmp/3.jpg"])
     choice = ["--exclude", "*", "--include", "*.jpg", "--exclude", "tmp/*"]
@@ -298,6 +352,38 @@ def test_copies_within_the_server_may_be_told_to_create_only(cli: Cli, bucket: B
     assert bucket.get("t/b") == b"new"
 
 
+def test_nothing_is_copied_into_or_onto_itself(cli: Cli, bucket: Bucket, other: Bucket) -> None:
+    bucket.put_all({"d/a": b"1", "d/sub/b": b"2"})
+    before = bucket.all()
+    wrong_use = {
+        ("-r", bucket.uri("d/"), bucket.uri("d/sub/")): "into itself",
+        ("-r", bucket.uri("d"), bucket.uri("d/new")): "into itself",
+        ("-r", bucket.uri(), bucket.uri("new/")): "into itself",
+        ("-r", bucket.uri("d"), bucket.uri("d/")): "are the same",
+        ("-r", bucket.uri(), bucket.uri()): "are the same",
+        (bucket.uri("d/a"), bucket.uri("d/a")): "are the same",
+        (bucket.uri("d/a"), bucket.uri("d/")): "are the same",
+    }
+    for arguments, says in wrong_use.items():
+        done = cli("cp", *arguments)
+        assert done.code == 2, arguments
+        assert says in done.err, arguments
+    assert bucket.all() == before
+    for arguments in (
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--metadata", "x=1"),
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--storage-class", "STANDARD_IA"),
+        (bucket.uri("d/a"), bucket.uri("d/a"), "--sse", "AES256"),
+        ("-r", bucket.uri("d/"), bucket.uri("d/"), "--content-type", "x/y"),
+        ("-r", bucket.uri("d/sub/"), bucket.uri("d/")),  # out of a folder
+        ("-r", bucket.uri("d/"), bucket.uri("d-2/")),
+        ("-r", bucket.uri("d/"), other.uri("d/sub/")),
+    ):
+        done = cli("cp", *arguments)
+        assert (done.code, done.err) == (0, ""), arguments
+    head = bucket.s3.head_object(Bucket=bucket.name, Key="d/a")
+    assert (head["Metadata"], head["ContentType"]) == ({"x": "1"}, "x/y")
+
+
 def wait_for(condition: object, what: str) -> None:
     assert callable(condition)
     end = time.monotonic() + 30
@@ -362,7 +448,7 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
             wait_for(lambda: list(out.glob(".*.part")), "the downloads to begin")
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == -signal.SIGINT
-        assert list(out.iterdir()) == []
+        assert not out.exists()
 
 
 def test_errors_say_what_to_do(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:

@@ -319,6 +319,23 @@ def test_copy_directives_and_conditions(s3: Any, bucket: str) -> None:
     assert code_of(error) == "NoSuchKey"
 
 
+def test_a_copy_onto_itself_must_change_something(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k 1", Body=b"1", Metadata={"a": "1"})
+    onto_itself = {"Bucket": bucket, "Key": "k 1", "CopySource": {"Bucket": bucket, "Key": "k 1"}}
+    for change in ({}, {"MetadataDirective": "COPY"}, {"TaggingDirective": "REPLACE"}):
+        with pytest.raises(ClientError) as error:
+            s3.copy_object(**onto_itself, **change)
+        assert code_of(error) == "InvalidRequest"
+        assert "to copy an object to itself without changing" in str(error.value)
+    s3.copy_object(**onto_itself, MetadataDirective="REPLACE", Metadata={"b": "2"})
+    assert s3.head_object(Bucket=bucket, Key="k 1")["Metadata"] == {"b": "2"}
+    s3.copy_object(**onto_itself, StorageClass="STANDARD_IA")
+    assert s3.head_object(Bucket=bucket, Key="k 1")["StorageClass"] == "STANDARD_IA"
+    s3.copy_object(**onto_itself, ServerSideEncryption="AES256")
+    s3.copy_object(**onto_itself, WebsiteRedirectLocation="/elsewhere")
+    assert s3.get_object(Bucket=bucket, Key="k 1")["Body"].read() == b"1"
+
+
 def test_listing_pages_delimiters_and_order(s3: Any, bucket: str) -> None:
     keys = [f"d{i % 7}/{i:05}" for i in range(2300)] + ["d", "d-x", "d/x", "e"]
     for key in keys:

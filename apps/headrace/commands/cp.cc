@@ -31,7 +31,9 @@ constexpr const char* kHelpFooter = R"(Examples:
 
 With --recursive both sides are folders. A download appears under its name only when it is whole, and
 never outside the target folder: keys with '..', '//' or a leading '/', and those that lead through a
-symbolic link, are refused and listed. A target such as /dev/stdout, a pipe or a device is written to.
+symbolic link, are refused and listed. It keeps the permissions of the file that it replaces. A target
+such as /dev/stdout, a pipe or a device is written to. With --no-overwrite every file, pipe or device
+that stands there stays as it is and counts as failed; - and open descriptors are written to.
 Ctrl-C leaves no half file and no open upload; kill -9 and a crash leave .headrace-PID-NUMBER.part files
 in the target folder, which may be deleted, and uploads that a lifecycle rule of the bucket should end.
 
@@ -87,27 +89,24 @@ bool Exists(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
-// kInvalidArgument unless the two can be copied from one to the other.
-Status CheckPair(const CpArguments& arguments, const Location& source, const Location& target) {
+// What --recursive asks of both sides.
+Status CheckFolders(const Location& source, const Location& target) {
   using Kind = Location::Kind;
-  if (!source.is_s3() && !target.is_s3()) {
-    return Usage(
-        fmt::format("neither '{}' nor '{}' is an S3 address: write s3://bucket/key for what is "
-                    "in a bucket (the system's own cp copies local files)",
-                    arguments.source, arguments.target));
+  if (source.kind == Kind::kStream || target.kind == Kind::kStream) {
+    return Usage("--recursive cannot read or write '-'");
   }
-  const bool stream = source.kind == Kind::kStream || target.kind == Kind::kStream;
-  if (arguments.verify && target.kind == Kind::kStream) return Usage(kNoVerifyInPlace);
-  if (arguments.recursive) {
-    if (stream) return Usage("--recursive cannot read or write '-'");
-    if (source.kind == Kind::kLocal && Exists(source.path) && !IsFolder(source.path)) {
-      return Usage(fmt::format("'{}' is not a folder; leave out --recursive", source.path));
-    }
-    if (target.kind == Kind::kLocal && Exists(target.path) && !IsFolder(target.path)) {
-      return Usage(fmt::format("'{}' is not a folder, as --recursive needs", target.path));
-    }
-    return {};
+  if (source.kind == Kind::kLocal && Exists(source.path) && !IsFolder(source.path)) {
+    return Usage(fmt::format("'{}' is not a folder; leave out --recursive", source.path));
   }
+  if (target.kind == Kind::kLocal && Exists(target.path) && !IsFolder(target.path)) {
+    return Usage(fmt::format("'{}' is not a folder, as --recursive needs", target.path));
+  }
+  return {};
+}
+
+// What a copy of one object or file asks of both sides.
+Status CheckSingle(const CpArguments& arguments, const Location& source, const Location& target) {
+  using Kind = Location::Kind;
   if (!MakeFilters(arguments.filters).empty()) {
     return Usage("--include and --exclude need --recursive");
   }
@@ -125,6 +124,47 @@ Status CheckPair(const CpArguments& arguments, const Location& source, const Loc
                              arguments.target));
   }
   return {};
+}
+
+bool ChangesObject(const PutOptions& put) {
+  return !put.content_type.empty() || !put.metadata.empty() || !put.storage_class.empty() ||
+         !put.server_side_encryption.empty() || !put.kms_key_id.empty();
+}
+
+// kInvalidArgument for a folder into itself, which would copy its own copies, and for an object or
+// folder onto itself without a change, which S3 refuses.
+Status CheckOverlap(const CpArguments& arguments, const Location& source, const Location& target) {
+  if (!source.is_s3() || !target.is_s3() || source.bucket != target.bucket) return {};
+  const std::string from = arguments.recursive ? AsFolder(source).key : source.key;
+  const std::string into =
+      arguments.recursive ? AsFolder(target).key : TargetKey(target, Basename(source.key));
+  if (from == into) {
+    if (ChangesObject(arguments.put)) return {};
+    return Usage(
+        fmt::format("'{}' and '{}' are the same; a copy onto itself must change something: "
+                    "--metadata, --content-type, --storage-class or --sse",
+                    arguments.source, arguments.target));
+  }
+  if (arguments.recursive && into.starts_with(from)) {
+    return Usage(fmt::format("cannot copy '{}' into itself: '{}' is below it", arguments.source,
+                             arguments.target));
+  }
+  return {};
+}
+
+// kInvalidArgument unless the two can be copied from one to the other.
+Status CheckPair(const CpArguments& arguments, const Location& source, const Location& target) {
+  using Kind = Location::Kind;
+  if (!source.is_s3() && !target.is_s3()) {
+    return Usage(
+        fmt::format("neither '{}' nor '{}' is an S3 address: write s3://bucket/key for what is "
+                    "in a bucket (the system's own cp copies local files)",
+                    arguments.source, arguments.target));
+  }
+  if (arguments.verify && target.kind == Kind::kStream) return Usage(kNoVerifyInPlace);
+  RETURN_IF_ERROR(arguments.recursive ? CheckFolders(source, target)
+                                      : CheckSingle(arguments, source, target));
+  return CheckOverlap(arguments, source, target);
 }
 
 void Transfer(const CpContext& context, const Location& source, const Location& target) {
@@ -174,6 +214,51 @@ int Cp(CpArguments& arguments) {
   return interrupt.Finish(reporter.Finish(client->Metrics()));
 }
 
+void AddObjectOptions(CLI::App& cp, const std::shared_ptr<CpArguments>& arguments) {
+  const char* object = "The new object";
+  PutOptions& put = arguments->put;
+  cp.add_option("--content-type", put.content_type, "guessed from the name unless given")
+      ->group(object);
+  cp.add_flag_callback(
+        "--no-guess-mime-type", [arguments] { arguments->guess_type = false; }, "do not guess it")
+      ->group(object);
+  cp.add_option("--metadata", arguments->metadata, "NAME=VALUE,NAME=VALUE")
+      ->allow_extra_args(false)
+      ->group(object);
+  cp.add_option("--storage-class", put.storage_class, "such as STANDARD_IA")->group(object);
+  cp.add_option("--sse", put.server_side_encryption, "AES256 or aws:kms")->group(object);
+  cp.add_option("--sse-kms-key-id", put.kms_key_id, "key for aws:kms")->group(object);
+  cp.add_option("--checksum-algorithm", put.checksum_algorithm, "crc32c, crc64nvme or crc32")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, std::string>{
+              {"crc32c", "crc32c"}, {"crc64nvme", "crc64nvme"}, {"crc32", "crc32"}},
+          CLI::ignore_case))
+      ->group(object);
+}
+
+void AddPartOptions(CLI::App& cp, CpArguments& arguments) {
+  const char* parts = "Parts";
+  cp.add_option("--part-size", arguments.part_size, "bytes per part and ranged GET, such as 16MiB")
+      ->group(parts);
+  cp.add_option("--multipart-threshold", arguments.multipart_threshold,
+                "uploads above this are multipart, such as 64MiB")
+      ->group(parts);
+  cp.add_option("--expected-size", arguments.expected_size,
+                "what standard input will bring at most, such as 200GiB")
+      ->group(parts);
+}
+
+void AddReportOptions(CLI::App& cp, const std::shared_ptr<CpArguments>& arguments) {
+  AddOutputOptions(cp, &arguments->common);
+  cp.add_flag("--only-show-errors", arguments->common.output.only_show_errors,
+              "no line for what went well")
+      ->group("Output");
+  cp.add_flag_callback(
+        "--no-progress", [arguments] { arguments->common.output.progress = false; },
+        "no progress line")
+      ->group("Output");
+}
+
 }  // namespace
 
 void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
@@ -192,52 +277,15 @@ void AddCp(CLI::App& app, std::function<void(Command)> chosen) {
                "check downloads against the checksums stored with the objects");
   cp->add_flag_callback(
       "--no-overwrite", [arguments] { arguments->put.if_none_match = true; },
-      "fail where an object stands already (not for downloads)");
+      "fail where an object or a file stands already");
   cp->add_flag_callback(
       "--no-follow-symlinks", [arguments] { arguments->tree.follow_links = false; },
       "leave out symbolic links");
   AddFilterOptions(*cp, &arguments->filters);
-
-  const char* object = "The new object";
-  PutOptions& put = arguments->put;
-  cp->add_option("--content-type", put.content_type, "guessed from the name unless given")
-      ->group(object);
-  cp->add_flag_callback(
-        "--no-guess-mime-type", [arguments] { arguments->guess_type = false; }, "do not guess it")
-      ->group(object);
-  cp->add_option("--metadata", arguments->metadata, "NAME=VALUE,NAME=VALUE")
-      ->allow_extra_args(false)
-      ->group(object);
-  cp->add_option("--storage-class", put.storage_class, "such as STANDARD_IA")->group(object);
-  cp->add_option("--sse", put.server_side_encryption, "AES256 or aws:kms")->group(object);
-  cp->add_option("--sse-kms-key-id", put.kms_key_id, "key for aws:kms")->group(object);
-  cp->add_option("--checksum-algorithm", put.checksum_algorithm, "crc32c, crc64nvme or crc32")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, std::string>{
-              {"crc32c", "crc32c"}, {"crc64nvme", "crc64nvme"}, {"crc32", "crc32"}},
-          CLI::ignore_case))
-      ->group(object);
-
-  const char* parts = "Parts";
-  cp->add_option("--part-size", arguments->part_size,
-                 "bytes per part and ranged GET, such as 16MiB")
-      ->group(parts);
-  cp->add_option("--multipart-threshold", arguments->multipart_threshold,
-                 "uploads above this are multipart, such as 64MiB")
-      ->group(parts);
-  cp->add_option("--expected-size", arguments->expected_size,
-                 "what standard input will bring at most, such as 200GiB")
-      ->group(parts);
-
+  AddObjectOptions(*cp, arguments);
+  AddPartOptions(*cp, *arguments);
   AddClientOptions(*cp, &arguments->common);
-  AddOutputOptions(*cp, &arguments->common);
-  cp->add_flag("--only-show-errors", arguments->common.output.only_show_errors,
-               "no line for what went well")
-      ->group("Output");
-  cp->add_flag_callback(
-        "--no-progress", [arguments] { arguments->common.output.progress = false; },
-        "no progress line")
-      ->group("Output");
+  AddReportOptions(*cp, arguments);
   cp->callback([arguments, chosen] { chosen([arguments] { return Cp(*arguments); }); });
 }
 

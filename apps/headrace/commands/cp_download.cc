@@ -14,6 +14,7 @@
 #include "support/standard_streams.h"
 #include "support/streams.h"
 #include "support/target_folder.h"
+#include "support/text.h"
 
 namespace headrace::cli {
 namespace {
@@ -36,6 +37,12 @@ Result<std::uint64_t> Fetch(const CpContext& context, const std::string& uri, co
   if (!info.ok()) return info.status();
   RETURN_IF_ERROR(file.Publish(info->last_modified));
   return info->size;
+}
+
+Result<std::unique_ptr<TargetFolder>> OpenTarget(const CpContext& context,
+                                                 const std::string& path) {
+  return TargetFolder::Open(
+      path, context.arguments.put.if_none_match ? Existing::kKeep : Existing::kReplace);
 }
 
 void DownloadOne(const CpContext& context, std::shared_ptr<TargetFolder> folder, std::string uri,
@@ -66,7 +73,7 @@ void DownloadFolder(const CpContext& context, const Location& source, const std:
   const Location from = AsFolder(source);
   ForEachObject(context, from, [&](const ListEntry& entry, std::string_view relative) {
     if (!folder && !context.arguments.dryrun) {  // not before there is something to put into it
-      Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path);
+      Result<std::unique_ptr<TargetFolder>> opened = OpenTarget(context, path);
       if (!opened.ok()) {
         context.reporter.Error(opened.status());
         return false;
@@ -94,6 +101,12 @@ void DownloadInPlace(const CpContext& context, const std::string& uri, const std
   if (context.arguments.verify) {
     return context.reporter.Failed("download", uri, path,
                                    Status(StatusCode::kInvalidArgument, kNoVerifyInPlace));
+  }
+  // An open descriptor has no name that could be taken.
+  if (context.arguments.put.if_none_match && !descriptor) {
+    return context.reporter.Failed(
+        "download", uri, path,
+        Status(StatusCode::kAlreadyExists, fmt::format("'{}' exists already", Printable(path))));
   }
   if (context.arguments.dryrun) return context.reporter.DryRun("download", uri, path, 0);
   // A descriptor is used as it stands: opening its file again would begin at the file's start.
@@ -136,7 +149,7 @@ void CpDownload(const CpContext& context, const Location& source, const Location
   }
   std::shared_ptr<TargetFolder> folder;
   if (!context.arguments.dryrun) {
-    Result<std::unique_ptr<TargetFolder>> opened = TargetFolder::Open(path.parent_path().string());
+    Result<std::unique_ptr<TargetFolder>> opened = OpenTarget(context, path.parent_path().string());
     if (!opened.ok())
       return context.reporter.Failed("download", uri, path.string(), opened.status());
     folder = std::move(*opened);

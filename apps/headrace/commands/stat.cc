@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/macros.h"
 #include "headrace/client.h"
 #include "support/common_options.h"
 #include "support/interrupt.h"
@@ -58,20 +59,49 @@ void PrintJson(Output& out, const ObjectInfo& info) {
   out.Line(Dump(line));
 }
 
+void PrintFailure(Output& out, const Location& location, const Status& status, bool json) {
+  if (!json) {
+    out.Flush();
+    return PrintError("headrace stat: {}\n", ErrorText(status));
+  }
+  nlohmann::json line = {{"bucket", location.bucket}};
+  PutName(line, "key", location.key);
+  line["error"] = ErrorText(status);
+  line["code"] = StatusCodeName(status.code());
+  out.Line(Dump(line));
+}
+
+// `summary` with the metrics, where they are asked for.
+void PrintSummary(Output& out, nlohmann::json summary, const Client& client,
+                  const OutputOptions& output) {
+  if (output.json) {
+    if (output.stats) {
+      for (const auto& [name, value] : client.Metrics()) summary["metrics"][name] = value;
+    }
+    out.Line(Dump({{"summary", std::move(summary)}}));
+  } else if (output.stats) {
+    for (const auto& [name, value] : client.Metrics()) PrintError("{} {}\n", name, value);
+  }
+}
+
+Result<std::vector<Location>> ParseObjects(const std::vector<std::string>& uris) {
+  std::vector<Location> locations;
+  for (const std::string& uri : uris) {
+    ASSIGN_OR_RETURN(Location location, ParseS3(uri));
+    if (location.key.empty()) {
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("'{}' is a bucket; name an object: s3://bucket/key", uri));
+    }
+    locations.push_back(std::move(location));
+  }
+  return locations;
+}
+
 int Stat(const StatArguments& arguments) {
   Interrupt interrupt;
   const OutputOptions& output = arguments.common.output;
-  std::vector<Location> locations;
-  for (const std::string& uri : arguments.uris) {
-    Result<Location> location = ParseS3(uri);
-    if (!location.ok()) return UsageError("stat", location.status());
-    if (location->key.empty()) {
-      return UsageError(
-          "stat", Status(StatusCode::kInvalidArgument,
-                         fmt::format("'{}' is a bucket; name an object: s3://bucket/key", uri)));
-    }
-    locations.push_back(*std::move(location));
-  }
+  const Result<std::vector<Location>> locations = ParseObjects(arguments.uris);
+  if (!locations.ok()) return UsageError("stat", locations.status());
   int exit_code = kExitOk;
   const std::shared_ptr<Client> client = OpenClient("stat", arguments.common, &exit_code);
   if (!client) return exit_code;
@@ -79,7 +109,7 @@ int Stat(const StatArguments& arguments) {
   Output out(stdout);
   std::uint64_t found = 0;
   std::uint64_t bytes = 0;
-  for (const Location& location : locations) {
+  for (const Location& location : *locations) {
     const std::string uri = location.Text();
     Result<ObjectInfo> info = client->Head(uri, interrupt.token());
     if (info.ok()) {
@@ -93,28 +123,11 @@ int Stat(const StatArguments& arguments) {
       continue;
     }
     exit_code = kExitFailed;
-    if (output.json) {
-      nlohmann::json line = {{"bucket", location.bucket}};
-      PutName(line, "key", location.key);
-      line["error"] = ErrorText(info.status());
-      line["code"] = StatusCodeName(info.status().code());
-      out.Line(Dump(line));
-    } else {
-      out.Flush();
-      PrintError("headrace stat: {}\n", ErrorText(info.status()));
-    }
+    PrintFailure(out, location, info.status(), output.json);
     if (interrupt.token().stop_requested()) break;
   }
-  if (output.json) {
-    nlohmann::json summary = {
-        {"objects", found}, {"failed", locations.size() - found}, {"bytes", bytes}};
-    if (output.stats) {
-      for (const auto& [name, value] : client->Metrics()) summary["metrics"][name] = value;
-    }
-    out.Line(Dump({{"summary", std::move(summary)}}));
-  } else if (output.stats) {
-    for (const auto& [name, value] : client->Metrics()) PrintError("{} {}\n", name, value);
-  }
+  PrintSummary(out, {{"objects", found}, {"failed", locations->size() - found}, {"bytes", bytes}},
+               *client, output);
   return interrupt.Finish(out.Finish("headrace stat", exit_code));
 }
 

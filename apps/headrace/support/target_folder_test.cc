@@ -70,6 +70,56 @@ TEST_F(TargetFolderTest, UnpublishedFilesLeaveNothing) {
   EXPECT_THAT(Everything(), ElementsAre("out"));
 }
 
+TEST_F(TargetFolderTest, AFileKeepsThePermissionsOfTheOneItReplaces) {
+  const mode_t umask_before = ::umask(022);
+  ASSERT_TRUE(Put("x", "old").ok());
+  for (const mode_t mode : {0600, 0666, 0400, 0755}) {
+    ASSERT_EQ(::chmod((out_ / "x").c_str(), mode), 0);
+    Result<NewFile> file = folder_->Create("x");
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    struct stat info {};
+    ASSERT_EQ(::fstat(file->fd(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, mode) << "before any byte is written";
+    ASSERT_TRUE(file->Publish({}).ok());
+    ASSERT_EQ(::stat((out_ / "x").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, mode);
+  }
+  ::umask(umask_before);
+}
+
+TEST_F(TargetFolderTest, WhatIsToBeKeptIsKept) {
+  folder_.reset();  // which removes "out"
+  folder_ = *TargetFolder::Open(out_.string(), Existing::kKeep);
+  {
+    Result<NewFile> late = folder_->Create("a/x");
+    ASSERT_TRUE(late.ok());
+    ASSERT_TRUE(Put("a/x", "first").ok());
+    const Status status = late->Publish({});
+    EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+    EXPECT_EQ(status.message(), "'x' exists already");
+  }
+  EXPECT_EQ(folder_->Create("a/x").status().code(), StatusCode::kAlreadyExists)
+      << "before anything is fetched";
+  fs::create_symlink("nowhere", out_ / "link");
+  EXPECT_EQ(Put("link", "x").code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(Read(out_ / "a/x"), "first");
+  EXPECT_THAT(Everything(), ElementsAre("out", "out/a", "out/a/x", "out/link"));
+}
+
+TEST_F(TargetFolderTest, FoldersMadeForNothingAreRemoved) {
+  fs::create_directory(out_ / "was there");
+  folder_ = *TargetFolder::Open((out_ / "new/root/").string());
+  (void)folder_->Create("a/b/x");
+  folder_.reset();
+  EXPECT_THAT(Everything(), ElementsAre("out", "out/was there"));
+  folder_ = *TargetFolder::Open(out_.string());
+  (void)folder_->Create("a/b/x");
+  (void)folder_->Create("was there/c/x");
+  ASSERT_TRUE(Put("a/y", "x").ok());
+  folder_.reset();
+  EXPECT_THAT(Everything(), ElementsAre("out", "out/a", "out/a/y", "out/was there"));
+}
+
 // REPORTS cli-5 and cli-6.
 TEST_F(TargetFolderTest, NothingGetsOutOfIt) {
   for (const char* relative :

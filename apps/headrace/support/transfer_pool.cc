@@ -41,6 +41,7 @@ void TransferPool::Drain() {
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  queue_.clear();  // tasks that a stop left over, with what they own
 }
 
 }  // namespace headrace::cli
