@@ -359,6 +359,16 @@ def test_the_proxy_is_down(
     assert bucket.all() == {}
 
 
+def test_the_answer_to_a_begun_upload_is_lost(
+    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+) -> None:
+    assert row.outcome == "success"
+    faults({"operation": "CreateMultipartUpload", "do": "close", "execute": True, "times": 1})
+    connect().put(bucket.uri("k"), BODY * 20)
+    assert bucket.get("k") == BODY * 20
+    assert len(bucket.uploads()) == 1
+
+
 def test_the_endpoint_comes_back(row: Row, connect: Connect, cli: Cli, tmp_path: Path) -> None:
     assert row.outcome == "success"
     (port,) = free_ports(1)

@@ -37,7 +37,8 @@ class ClientConfig:
         Uploads above this many bytes are multipart.
     memory_limit : int, optional
         Bytes the engine may hold. Default: an eighth of the memory, at most 2 GiB per host, shared
-        among ``LOCAL_WORLD_SIZE`` processes and a DataLoader's workers, at least 64 MiB.
+        among ``LOCAL_WORLD_SIZE`` processes and a DataLoader's workers, at least 64 MiB. Each open
+        writer may hold a part (8 MiB) more than that, rather than wait for the others.
     connect_timeout, idle_timeout, progress_timeout : float
         Seconds: to connect; without a byte, which ends an attempt; without progress, which ends the
         operation.
