@@ -78,6 +78,10 @@ class ObjectReader(io.BufferedIOBase):
             self._note_version(reader)
         return self._size
 
+    def state(self) -> tuple[int | None, str, int]:
+        """The size and the version, as far as known, and the place: also when closed."""
+        return self._size, self._etag, self._position
+
     def _note_version(self, reader: _native.Reader) -> None:
         """Keeps which version is read, for the child of a fork that goes on with it."""
         if not self._etag:
