@@ -11,8 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,69 @@ def test_a_childs_reader_stays_with_its_version(client: headrace.Client, bucket:
                 reader.read(100)
 
     assert in_child(child) == 0
+
+
+class StuckReader:
+    """A native reader that answers nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.asked = threading.Event()
+        self.ends = threading.Event()
+
+    def alive(self) -> bool:
+        return os.getpid() == self.process
+
+    def read(self, offset: int, size: int) -> bytes:
+        self.asked.set()
+        assert self.ends.wait(60)
+        return b"x" * size
+
+    def etag(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_child_reads_though_a_thread_of_its_parent_did(
+    client: headrace.Client, bucket: str
+) -> None:
+    client.put(f"{bucket}/key", BODY)
+    reader = client.open(f"{bucket}/key")
+    stuck = StuckReader()
+    reader._native = stuck  # type: ignore[assignment]
+    thread = threading.Thread(target=reader.read, args=(100,))
+    thread.start()
+    assert stuck.asked.wait(60)
+
+    def child() -> None:
+        signal.alarm(20)
+        assert reader.read(100) == BODY[:100]
+
+    try:
+        assert in_child(child) == 0
+    finally:
+        stuck.ends.set()
+        thread.join()
+
+
+def test_closing_does_not_wait_for_a_read(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    reader = client.open(f"{bucket}/key")
+    stuck = StuckReader()
+    reader._native = stuck  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(reader.read, 100)
+        assert stuck.asked.wait(60)
+        waiting = pool.submit(reader.read, 100)
+        try:
+            reader.close()
+        finally:
+            stuck.ends.set()
+        assert reading.result() == b"x" * 100
+        with pytest.raises(ValueError, match="closed"):
+            waiting.result()
 
 
 def test_a_child_of_a_child(client: headrace.Client, bucket: str) -> None:
@@ -148,6 +213,12 @@ WAITS = {
     "list": "list(client.list('s3://bucket/'))",
     "put": "client.put('s3://bucket/key', b'x')",
     "open": "client.open('s3://bucket/key').read()",
+    "read in its turn": (
+        "reader = headrace.ObjectReader(client._native, 's3://bucket/key', size=10)\n"
+        "    threading.Thread(target=reader.read, daemon=True).start()\n"
+        "    while not reader._turn().locked(): pass\n"
+        "    reader.read()"
+    ),
     "delete": "client.delete([f's3://bucket/{i}' for i in range(5000)])",
 }
 
@@ -155,7 +226,7 @@ WAITS = {
 @pytest.mark.parametrize("wait", WAITS)
 def test_ctrl_c_ends_a_wait_at_once(silent: str, wait: str) -> None:
     script = (
-        "import headrace, sys, time\n"
+        "import headrace, sys, threading, time\n"
         f"client = headrace.Client(endpoint_url={silent!r})\n"
         "print('waiting', flush=True)\n"
         "try:\n"
