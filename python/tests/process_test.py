@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import boto3
 import pytest
 
 import headrace
+from servers import EmbeddedServer
 
 BODY = os.urandom(1 << 20)
 
@@ -354,6 +356,97 @@ def test_the_interpreter_ends_with_work_under_way(
     )
     assert run(script) == (0, "", "")
     assert f"{bucket}/half" not in [f"{bucket}/{info.key}" for info in client.list(f"{bucket}/")]
+
+
+UPLOADS = {
+    "a daemon thread that writes": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n    while True: writer.write(part)\n"
+    ),
+    "a daemon thread with an idle writer": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(part)\n"
+        "    threading.Event().wait()\n"
+    ),
+    "a daemon thread amid a put": "    client.put('s3://bucket/key', bytes(1 << 29))\n",
+    "a daemon thread that closes": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(8): writer.write(part)\n"
+        "    writer.close()\n"
+    ),
+    "a writer in a cycle": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(part)\n"
+        "    kept = [writer]; kept.append(kept)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("holder", UPLOADS)
+def test_the_interpreter_ends_and_leaves_no_upload_open(
+    slow_server: EmbeddedServer, holder: str
+) -> None:
+    script = (
+        "import headrace, threading, time\n"
+        "client = headrace.Client()\n"
+        "part = bytes(8 << 20)\n"
+        "def work():\n"
+        f"{UPLOADS[holder]}"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "parts = 'headrace_requests_total{operation=\"upload_part\"}'\n"
+        "while client.metrics()[parts] < 2: time.sleep(0.01)\n"
+    )
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=slow_server.endpoint,
+        aws_access_key_id=slow_server.access_key,
+        aws_secret_access_key=slow_server.secret_key,
+    )
+    assert run(script, {**os.environ, **slow_server.environment()}) == (0, "", "")
+    assert s3.list_multipart_uploads(Bucket="bucket").get("Uploads", []) == []
+    assert s3.list_objects_v2(Bucket="bucket").get("Contents", []) == []
+
+
+@pytest.fixture(scope="module")
+def slow_server() -> Iterator[EmbeddedServer]:
+    """One that takes longer to answer than the engine's waits go without a look at signals."""
+    delays = ["--first-byte-ms=150", "--first-byte-sigma=0.01", "--bytes-per-second=20000000"]
+    with EmbeddedServer(["--bucket=bucket", *delays]) as server:
+        yield server
+
+
+def test_the_interpreter_ends_in_time_though_an_abort_gets_no_answer() -> None:
+    script = (
+        "import headrace, threading\n"
+        "client = headrace.Client()\n"
+        "written = threading.Event()\n"
+        "def work():\n"
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(bytes(8 << 20))\n"
+        "    written.set()\n"
+        "    threading.Event().wait()\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "written.wait()\n"
+        "print('written', flush=True)\n"
+        "input()\n"
+    )
+    with EmbeddedServer(["--bucket=bucket"]) as lost:
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **lost.environment()},
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        os.kill(lost.process.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            process.communicate("\n", timeout=30)
+            assert process.returncode == 0
+            assert 4 < time.monotonic() - begin < 9
+        finally:
+            os.kill(lost.process.pid, signal.SIGCONT)
 
 
 def test_the_interpreter_ends_while_threads_come_back_from_the_engine() -> None:
