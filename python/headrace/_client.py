@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _native
 from ._config import ClientConfig
 from ._errors import Error, InvalidArgument
-from ._io import ObjectReader, ObjectWriter, open_mode, put_options
+from ._io import MOST_BYTES, ObjectReader, ObjectWriter, open_mode, put_options
 from ._native import Data
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+# What the engine counts fetches in.
+MOST_IN_FLIGHT = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +193,10 @@ class Client:
         offset = length = None
         if range is not None:
             offset, stop = range
-            if offset < 0 or (stop is not None and stop < offset):
-                raise InvalidArgument(f"range {range}: it needs 0 <= start <= stop, in bytes")
+            if not 0 <= offset <= (MOST_BYTES if stop is None else stop) <= MOST_BYTES:
+                raise InvalidArgument(
+                    f"range {range}: it needs 0 <= start <= stop <= {MOST_BYTES}, in bytes"
+                )
             length = None if stop is None else stop - offset
         return self._native.get(uri, offset, length, if_match or "", verify)
 
@@ -242,6 +248,11 @@ class Client:
             raise InvalidArgument(f"on_error {on_error!r}: it is 'raise' or 'return'")
         if isinstance(uris, str):
             raise InvalidArgument(f"uris is one address, {uris!r}: give a list, or use get")
+        if max_in_flight is not None and not 0 <= max_in_flight <= MOST_IN_FLIGHT:
+            raise InvalidArgument(
+                f"max_in_flight {max_in_flight}: it lies in 0 ... {MOST_IN_FLIGHT}, and 0 is as "
+                f"many as the client allows"
+            )
         items = ((uri.uri, uri.size) if isinstance(uri, ObjectInfo) else uri for uri in uris)
         batch = self._native.get_many(items, ordered, max_in_flight or 0)
         return self._results(batch, on_error == "raise")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import operator
 import os
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from typing_extensions import Buffer
+
+
+# Reads above this many bytes ask for the size first, where it is not known yet: memory is taken for
+# what is there, not for what was asked.
+LARGE_READ = 64 << 20
+# Beyond what files and services count in.
+MOST_BYTES = (1 << 63) - 1
 
 
 class ObjectReader(io.BufferedIOBase):
@@ -54,6 +62,7 @@ class ObjectReader(io.BufferedIOBase):
         self._sequential = sequential
         self._position = 0
         self._native: _native.Reader | None = None
+        self._turns: dict[int, threading.Lock] = {}  # by process
 
     @property
     def name(self) -> str:
@@ -63,11 +72,15 @@ class ObjectReader(io.BufferedIOBase):
     def _reader(self) -> _native.Reader:
         if self.closed:
             raise ValueError("I/O operation on closed file")
-        if self._native is None or not self._native.alive():
-            self._native = self._client.open_reader(
-                self._uri, self._size, self._etag, self._sequential
-            )
-        return self._native
+        native = self._native  # another thread may close meanwhile
+        if native is None or not native.alive():
+            native = self._client.open_reader(self._uri, self._size, self._etag, self._sequential)
+            self._native = native
+        return native
+
+    def _turn(self) -> threading.Lock:
+        """Guards the place. A fork's child has its own: of the parent's threads it has but one."""
+        return self._turns.setdefault(os.getpid(), threading.Lock())
 
     @property
     def size(self) -> int:
@@ -77,6 +90,10 @@ class ObjectReader(io.BufferedIOBase):
             self._size = reader.size()
             self._note_version(reader)
         return self._size
+
+    def state(self) -> tuple[int | None, str, int]:
+        """The size and the version, as far as known, and the place: also when closed."""
+        return self._size, self._etag, self._position
 
     def _note_version(self, reader: _native.Reader) -> None:
         """Keeps which version is read, for the child of a fork that goes on with it."""
@@ -91,17 +108,21 @@ class ObjectReader(io.BufferedIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Up to `size` bytes, fewer only at the end; all that is left when negative or None."""
-        reader = self._reader()
-        if size is None or size < 0:
-            size = max(0, self.size - self._position)
-        elif self._size is not None:
-            size = min(size, max(0, self._size - self._position))
-        if size == 0:
-            return b""
-        data = reader.read(self._position, size)
-        self._note_version(reader)
-        self._position += len(data)
-        return data
+        with self._turn():
+            reader = self._reader()
+            if size is None or size < 0:
+                size = self._left()
+            elif self._size is not None or size > LARGE_READ:
+                size = min(size, self._left())
+            if size == 0:
+                return b""
+            data = reader.read(self._position, size)
+            self._note_version(reader)
+            self._position += len(data)
+            return data
+
+    def _left(self) -> int:
+        return max(0, self.size - self._position)
 
     def read1(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes; 1 MiB when no size is given."""
@@ -109,11 +130,12 @@ class ObjectReader(io.BufferedIOBase):
 
     def readinto(self, buffer: Buffer, /) -> int:
         """Fills a writable buffer; returns how many bytes, fewer than it holds only at the end."""
-        reader = self._reader()
-        count = reader.readinto(self._position, buffer)
-        self._note_version(reader)
-        self._position += count
-        return count
+        with self._turn():
+            reader = self._reader()
+            count = reader.readinto(self._position, buffer)
+            self._note_version(reader)
+            self._position += count
+            return count
 
     def readinto1(self, buffer: Buffer, /) -> int:
         return self.readinto(buffer)
@@ -123,16 +145,19 @@ class ObjectReader(io.BufferedIOBase):
         if self.closed:
             raise ValueError("I/O operation on closed file")
         offset = operator.index(offset)
-        if whence == os.SEEK_CUR:
-            offset += self._position
-        elif whence == os.SEEK_END:
-            offset += self.size
-        elif whence != os.SEEK_SET:
-            raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
-        if offset < 0:
-            raise ValueError(f"negative seek position {offset}")
-        self._position = offset
-        return offset
+        with self._turn():
+            if whence == os.SEEK_CUR:
+                offset += self._position
+            elif whence == os.SEEK_END:
+                offset += self.size
+            elif whence != os.SEEK_SET:
+                raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
+            if offset < 0:
+                raise ValueError(f"negative seek position {offset}")
+            if offset > MOST_BYTES:
+                raise InvalidArgument(f"seek position {offset}: it can be at most {MOST_BYTES}")
+            self._position = offset
+            return offset
 
     def tell(self) -> int:
         if self.closed:
@@ -140,9 +165,10 @@ class ObjectReader(io.BufferedIOBase):
         return self._position
 
     def close(self) -> None:
-        if self._native is not None:
-            self._native.close()
-            self._native = None
+        # Not in its turn: a read under way goes on, those that wait find it closed.
+        native, self._native = self._native, None
+        if native is not None:
+            native.close()
         super().close()
 
 
@@ -157,6 +183,7 @@ class ObjectWriter(io.BufferedIOBase):
         self._native = native
         self._uri = uri
         self._position = 0
+        self._counting = threading.Lock()  # of the place; never held while waiting
         self._done = False
         self._failed: BaseException | None = None
         #: Of the published object; empty until then.
@@ -179,10 +206,11 @@ class ObjectWriter(io.BufferedIOBase):
         except (TypeError, BufferError):  # of the argument: nothing was taken
             raise
         except BaseException as error:
-            self._failed = error
+            self._failed = self._failed or error  # of several threads the first knows why
             self.abort()
             raise
-        self._position += count
+        with self._counting:
+            self._position += count
         return count
 
     def tell(self) -> int:

@@ -48,7 +48,8 @@ namespace {
 
 // Set once, when the interpreter ends. Atomic because threads without the GIL read it.
 std::atomic<bool> ends{false};
-std::atomic<int> entering{0};  // threads that found it not set and wait for the GIL
+std::atomic<int> entering{0};   // threads that found it not set and wait for the GIL
+std::atomic<int> in_engine{0};  // threads without the GIL that are at work
 std::thread::id ending_thread;
 
 // Holds the end of the interpreter up while a thread of ours waits for the GIL: Python would end
@@ -74,7 +75,10 @@ class Entrance {
 }  // namespace
 
 void ForgetThreadsAtFork() {
-  pthread_atfork(nullptr, nullptr, [] { entering.store(0); });
+  pthread_atfork(nullptr, nullptr, [] {
+    entering.store(0);
+    in_engine.store(0);
+  });
 }
 
 void InterpreterEnds() {
@@ -85,9 +89,20 @@ void InterpreterEnds() {
   PyEval_RestoreThread(state);
 }
 
-WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
+void WaitForCalls(std::chrono::steady_clock::time_point deadline) {
+  // Below zero in a child that a signal handler forked amid a call.
+  while (in_engine.load() > 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+WithoutGil::WithoutGil() {
+  in_engine.fetch_add(1);  // with the GIL: when none can have that any more, it only falls
+  state_ = PyEval_SaveThread();
+}
 
 WithoutGil::~WithoutGil() {
+  in_engine.fetch_sub(1);
   const Entrance entrance;
   while (!entrance.open()) pause();
   PyEval_RestoreThread(state_);
@@ -97,7 +112,10 @@ bool Interrupted() {
   std::optional<nb::gil_scoped_acquire> gil;
   {
     const Entrance entrance;
-    if (!entrance.open()) return true;
+    if (!entrance.open()) {
+      thread_local bool told = false;
+      return !std::exchange(told, true);
+    }
     gil.emplace();
   }
   return PyErr_CheckSignals() != 0;

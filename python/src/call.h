@@ -1,6 +1,7 @@
 // The rules of a call from Python into the engine: text, errors, the GIL and signals.
 #pragma once
 
+#include <chrono>
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <string>
@@ -33,12 +34,15 @@ T Unwrap(Result<T> result) {
   return std::move(result).value();
 }
 
-// Runs signal handlers, e.g. Ctrl-C's; true when one of them raised, or the interpreter ends.
+// Runs signal handlers, e.g. Ctrl-C's; true when one of them raised, and once in each thread when
+// the interpreter ends: the waits of its cleaning up are not cut short.
 bool Interrupted();
 
 // From an atexit handler, with the GIL: no thread but this one takes the GIL any more. Waits,
 // without it, for those that are about to.
 void InterpreterEnds();
+// Until no thread is in the engine, or the deadline.
+void WaitForCalls(std::chrono::steady_clock::time_point deadline);
 // When the module is loaded: the threads that a fork's child does not have are not waited for
 // there.
 void ForgetThreadsAtFork();
@@ -54,7 +58,7 @@ class WithoutGil {
   ~WithoutGil();
 
  private:
-  PyThreadState* const state_;
+  PyThreadState* state_ = nullptr;
 };
 
 // Runs `f`, which may block, without the GIL. Signals are handled meanwhile: when a handler raises,

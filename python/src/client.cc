@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "exit.h"
 #include "options.h"
 #include "streams.h"
 
@@ -127,7 +128,9 @@ HeldWriter OpenWriter(ClientHandle& self, nb::handle uri, const nb::dict& option
   const std::string address = ToBytes(uri);
   const PutOptions put = ToPutOptions(options);
   auto writer = Unwrap(Blocking([&] { return client->OpenWriter(address, put); }));
-  return {std::move(client), std::move(writer)};
+  HeldWriter held(std::move(client), std::move(writer));
+  AbortAtExit(held);
+  return held;
 }
 
 HeldLister List(ClientHandle& self, nb::handle uri, bool delimited, nb::handle start_after) {

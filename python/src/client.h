@@ -55,6 +55,10 @@ class Held {
   auto Call(F f) const;
   void Release();
 
+  class Weak;
+  // Sees what is held, without keeping it. REQUIRES: alive().
+  Weak Watch() const { return Weak(shared_, owner_); }
+
  private:
   struct Shared {
     Shared(std::shared_ptr<Client> c, std::unique_ptr<T> h)
@@ -65,6 +69,29 @@ class Held {
   };
 
   std::shared_ptr<Shared> shared_;  // guarded by the GIL
+  pid_t owner_;
+};
+
+// Needs no Python.
+template <typename T>
+class Held<T>::Weak {
+ public:
+  Weak(std::weak_ptr<Shared> shared, pid_t owner) : shared_(std::move(shared)), owner_(owner) {}
+
+  // True, too, in a forked child.
+  bool gone() const { return shared_.expired() || owner_ != CurrentProcess(); }
+  // f(T&), when its turn has come, unless it is gone.
+  template <typename F>
+  void Call(F f) const {
+    if (owner_ != CurrentProcess()) return;
+    const std::shared_ptr<Shared> shared = shared_.lock();
+    if (shared == nullptr) return;
+    const std::lock_guard turn(shared->turn);
+    f(*shared->held);
+  }
+
+ private:
+  std::weak_ptr<Shared> shared_;
   pid_t owner_;
 };
 

@@ -1,5 +1,6 @@
 // headrace._native: the engine's public API for the Python package beside it, and for nobody else.
 #include "client.h"
+#include "exit.h"
 
 namespace nb = nanobind;
 
@@ -8,6 +9,7 @@ NB_MODULE(_native, module) {
   nb::set_leak_warnings(false);
   module.doc() = "The engine. Use the headrace package; this module may change at any time.";
   headrace::python::ForgetThreadsAtFork();
+  headrace::python::WatchExit();
   headrace::python::BindData(module);
   headrace::python::BindStreams(module);
   headrace::python::BindClient(module);

@@ -88,12 +88,30 @@ def test_takes_any_contiguous_buffer(client: headrace.Client, bucket: str) -> No
 
 def test_ranges(client: headrace.Client, bucket: str) -> None:
     body = bytes(range(256))
+    most = (1 << 63) - 1
     client.put(f"{bucket}/key", body)
-    for start, stop in [(0, 1), (10, 20), (250, 300), (0, None), (255, None), (5, 5), (256, 300)]:
+    for start, stop in [
+        (0, 1),
+        (10, 20),
+        (250, 300),
+        (0, None),
+        (255, None),
+        (5, 5),
+        (256, 300),
+        (0, most),
+        (most, None),
+    ]:
         data = client.get(f"{bucket}/key", range=(start, stop))
         assert bytes(data) == body[start:stop], (start, stop)
         assert data.size == 256 or not len(data)
-    for bad in [(-1, 3), (5, 4)]:
+    beyond: list[tuple[int, int | None]] = [
+        (1 << 63, None),
+        ((1 << 64) - 1, None),
+        (1 << 64, None),
+        (0, 1 << 63),
+        (10, 1 << 70),
+    ]
+    for bad in [(-1, 3), (5, 4), *beyond]:
         with pytest.raises(headrace.InvalidArgument, match="start <= stop"):
             client.get(f"{bucket}/key", range=bad)
 
@@ -255,8 +273,9 @@ def test_get_many_in_order_and_as_they_come(client: headrace.Client, bucket: str
     few = [data.uri for data in client.get_many(uris[:20], max_in_flight=2)]
     assert few == uris[:20]
     assert list(client.get_many([])) == []
-    with pytest.raises(headrace.InvalidArgument, match="max_in_flight is negative"):
-        next(client.get_many(uris, max_in_flight=-1))
+    for bad in (-1, 1 << 31, 1 << 70):
+        with pytest.raises(headrace.InvalidArgument, match=f"max_in_flight {bad}"):
+            client.get_many(uris, max_in_flight=bad)
 
 
 def test_get_many_reports_each_failure(client: headrace.Client, bucket: str) -> None:

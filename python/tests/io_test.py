@@ -137,6 +137,41 @@ class TestReader:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(use, range(8)))
 
+    @pytest.mark.parametrize("way", ["read", "readinto"])
+    def test_threads_that_share_it_get_each_byte_once(
+        self, client: headrace.Client, bucket: str, way: str
+    ) -> None:
+        client.put(f"{bucket}/key", BODY)
+        reader = client.open(f"{bucket}/key")
+
+        def take(_: int) -> list[bytes]:
+            if way == "read":
+                return list(iter(lambda: reader.read(50_000), b""))
+            target = bytearray(50_000)
+            return [bytes(target[:n]) for n in iter(lambda: reader.readinto(target), 0)]
+
+        with ThreadPoolExecutor(8) as pool:
+            blocks = [block for taken in pool.map(take, range(8)) for block in taken]
+        assert sorted(blocks) == sorted(
+            BODY[at : at + 50_000] for at in range(0, len(BODY), 50_000)
+        )
+        assert reader.tell() == len(BODY)
+
+    def test_much_is_asked_of_a_small_object(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", b"0123456789")
+        reader = headrace.ObjectReader(client._native, f"{bucket}/key")
+        assert reader.read(1 << 44) == b"0123456789"
+        assert reader.seek(1) == 1 and reader.read(1 << 70) == b"123456789"
+
+    def test_places_beyond_any_object(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", b"0123456789")
+        reader = client.open(f"{bucket}/key")
+        assert reader.seek((1 << 63) - 1) and reader.read(1) == b""
+        assert reader.readinto(bytearray(1)) == 0
+        with pytest.raises(headrace.InvalidArgument, match="at most"):
+            reader.seek(1 << 63)
+        assert reader.tell() == (1 << 63) - 1
+
     def test_may_be_closed_while_another_thread_reads(
         self, client: headrace.Client, bucket: str
     ) -> None:

@@ -11,13 +11,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import boto3
 import pytest
 
 import headrace
+from servers import EmbeddedServer
 
 BODY = os.urandom(1 << 20)
 
@@ -78,6 +82,69 @@ def test_a_childs_reader_stays_with_its_version(client: headrace.Client, bucket:
                 reader.read(100)
 
     assert in_child(child) == 0
+
+
+class StuckReader:
+    """A native reader that answers nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.asked = threading.Event()
+        self.ends = threading.Event()
+
+    def alive(self) -> bool:
+        return os.getpid() == self.process
+
+    def read(self, offset: int, size: int) -> bytes:
+        self.asked.set()
+        assert self.ends.wait(60)
+        return b"x" * size
+
+    def etag(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_child_reads_though_a_thread_of_its_parent_did(
+    client: headrace.Client, bucket: str
+) -> None:
+    client.put(f"{bucket}/key", BODY)
+    reader = client.open(f"{bucket}/key")
+    stuck = StuckReader()
+    reader._native = stuck  # type: ignore[assignment]
+    thread = threading.Thread(target=reader.read, args=(100,))
+    thread.start()
+    assert stuck.asked.wait(60)
+
+    def child() -> None:
+        signal.alarm(20)
+        assert reader.read(100) == BODY[:100]
+
+    try:
+        assert in_child(child) == 0
+    finally:
+        stuck.ends.set()
+        thread.join()
+
+
+def test_closing_does_not_wait_for_a_read(client: headrace.Client, bucket: str) -> None:
+    client.put(f"{bucket}/key", BODY)
+    reader = client.open(f"{bucket}/key")
+    stuck = StuckReader()
+    reader._native = stuck  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(reader.read, 100)
+        assert stuck.asked.wait(60)
+        waiting = pool.submit(reader.read, 100)
+        try:
+            reader.close()
+        finally:
+            stuck.ends.set()
+        assert reading.result() == b"x" * 100
+        with pytest.raises(ValueError, match="closed"):
+            waiting.result()
 
 
 def test_a_child_of_a_child(client: headrace.Client, bucket: str) -> None:
@@ -148,6 +215,12 @@ WAITS = {
     "list": "list(client.list('s3://bucket/'))",
     "put": "client.put('s3://bucket/key', b'x')",
     "open": "client.open('s3://bucket/key').read()",
+    "read in its turn": (
+        "reader = headrace.ObjectReader(client._native, 's3://bucket/key', size=10)\n"
+        "    threading.Thread(target=reader.read, daemon=True).start()\n"
+        "    while not reader._turn().locked(): pass\n"
+        "    reader.read()"
+    ),
     "delete": "client.delete([f's3://bucket/{i}' for i in range(5000)])",
 }
 
@@ -155,7 +228,7 @@ WAITS = {
 @pytest.mark.parametrize("wait", WAITS)
 def test_ctrl_c_ends_a_wait_at_once(silent: str, wait: str) -> None:
     script = (
-        "import headrace, sys, time\n"
+        "import headrace, sys, threading, time\n"
         f"client = headrace.Client(endpoint_url={silent!r})\n"
         "print('waiting', flush=True)\n"
         "try:\n"
@@ -283,6 +356,97 @@ def test_the_interpreter_ends_with_work_under_way(
     )
     assert run(script) == (0, "", "")
     assert f"{bucket}/half" not in [f"{bucket}/{info.key}" for info in client.list(f"{bucket}/")]
+
+
+UPLOADS = {
+    "a daemon thread that writes": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n    while True: writer.write(part)\n"
+    ),
+    "a daemon thread with an idle writer": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(part)\n"
+        "    threading.Event().wait()\n"
+    ),
+    "a daemon thread amid a put": "    client.put('s3://bucket/key', bytes(1 << 29))\n",
+    "a daemon thread that closes": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(8): writer.write(part)\n"
+        "    writer.close()\n"
+    ),
+    "a writer in a cycle": (
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(part)\n"
+        "    kept = [writer]; kept.append(kept)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("holder", UPLOADS)
+def test_the_interpreter_ends_and_leaves_no_upload_open(
+    slow_server: EmbeddedServer, holder: str
+) -> None:
+    script = (
+        "import headrace, threading, time\n"
+        "client = headrace.Client()\n"
+        "part = bytes(8 << 20)\n"
+        "def work():\n"
+        f"{UPLOADS[holder]}"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "parts = 'headrace_requests_total{operation=\"upload_part\"}'\n"
+        "while client.metrics()[parts] < 2: time.sleep(0.01)\n"
+    )
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=slow_server.endpoint,
+        aws_access_key_id=slow_server.access_key,
+        aws_secret_access_key=slow_server.secret_key,
+    )
+    assert run(script, {**os.environ, **slow_server.environment()}) == (0, "", "")
+    assert s3.list_multipart_uploads(Bucket="bucket").get("Uploads", []) == []
+    assert s3.list_objects_v2(Bucket="bucket").get("Contents", []) == []
+
+
+@pytest.fixture(scope="module")
+def slow_server() -> Iterator[EmbeddedServer]:
+    """One that takes longer to answer than the engine's waits go without a look at signals."""
+    delays = ["--first-byte-ms=150", "--first-byte-sigma=0.01", "--bytes-per-second=20000000"]
+    with EmbeddedServer(["--bucket=bucket", *delays]) as server:
+        yield server
+
+
+def test_the_interpreter_ends_in_time_though_an_abort_gets_no_answer() -> None:
+    script = (
+        "import headrace, threading\n"
+        "client = headrace.Client()\n"
+        "written = threading.Event()\n"
+        "def work():\n"
+        "    writer = client.open('s3://bucket/key', 'wb')\n"
+        "    for _ in range(4): writer.write(bytes(8 << 20))\n"
+        "    written.set()\n"
+        "    threading.Event().wait()\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "written.wait()\n"
+        "print('written', flush=True)\n"
+        "input()\n"
+    )
+    with EmbeddedServer(["--bucket=bucket"]) as lost:
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **lost.environment()},
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        os.kill(lost.process.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            process.communicate("\n", timeout=30)
+            assert process.returncode == 0
+            assert 4 < time.monotonic() - begin < 9
+        finally:
+            os.kill(lost.process.pid, signal.SIGCONT)
 
 
 def test_the_interpreter_ends_while_threads_come_back_from_the_engine() -> None:

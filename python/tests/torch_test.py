@@ -262,6 +262,73 @@ class TestReaders:
             b"a" * 1000,
         ]
 
+    @pytest.mark.parametrize(
+        "kind", [S3ReaderConstructor.sequential(), S3ReaderConstructor.range_based()]
+    )
+    @pytest.mark.parametrize(("batch_size", "method"), [(None, "fork"), (2, "fork"), (2, "spawn")])
+    @pytest.mark.timeout(60)  # torch waits for ever for what cannot be pickled
+    def test_workers_hand_them_on(
+        self, filled: str, kind: Any, batch_size: int | None, method: str
+    ) -> None:
+        loader = DataLoader(
+            S3MapDataset.from_prefix(filled, reader_constructor=kind),
+            batch_size,
+            num_workers=1,
+            multiprocessing_context=method,
+            collate_fn=plain,
+        )
+        received = next(iter(loader))
+        readers = received if batch_size else [received]
+        for number, reader in enumerate(readers):
+            assert (reader.key, reader.tell()) == (f"set/{number:04}", 0)
+            assert reader.read() == body(number)
+
+    @pytest.mark.parametrize(
+        "kind", [S3ReaderConstructor.sequential(), S3ReaderConstructor.range_based()]
+    )
+    def test_a_pickle_keeps_the_place_and_the_version(self, bucket: str, kind: Any) -> None:
+        client = headrace.Client()
+        client.put(f"{bucket}/key", b"0123456789")
+        dataset = S3MapDataset.from_objects([f"{bucket}/key"], reader_constructor=kind)
+        reader = dataset[0]
+        assert reader.read(4) == b"0123"
+        again = pickle.loads(pickle.dumps(reader))
+        assert (type(again), again.key, again.tell()) == (type(reader), "key", 4)
+        assert again.read() == b"456789" and reader.read(1) == b"4"
+        pickled = pickle.dumps(reader)
+        reader.close()
+        assert pickle.loads(pickle.dumps(reader)).closed
+        client.put(f"{bucket}/key", b"another")
+        again = pickle.loads(pickled)
+        if kind.name == "sequential":  # its bytes went along
+            assert again.read() == b"56789"
+        else:
+            with pytest.raises(headrace.ObjectChanged):
+                again.read()
+
+    def test_readers_from_workers_share_the_client_of_their_data_set(self, filled: str) -> None:
+        dataset = S3MapDataset.from_prefix(
+            filled, reader_constructor=S3ReaderConstructor.range_based()
+        )
+        one, other = (pickle.loads(pickle.dumps(dataset[n])) for n in range(2))
+        assert one._reader._client is other._reader._client is dataset._connect()
+
+    @pytest.mark.parametrize(
+        "kind", [S3ReaderConstructor.sequential(), S3ReaderConstructor.range_based()]
+    )
+    def test_a_closed_one_gives_nothing(self, filled: str, kind: Any) -> None:
+        reader = S3MapDataset.from_prefix(filled, reader_constructor=kind)[9]
+        reader.close()
+        reader.close()
+        for use in (reader.read, reader.read1, reader.tell, lambda: reader.seek(0)):
+            with pytest.raises(ValueError, match="closed"):
+                use()
+        with pytest.raises(ValueError, match="closed"):
+            reader.readinto(bytearray(1))
+        if hasattr(reader, "getbuffer"):
+            with pytest.raises(ValueError, match="closed"):
+                reader.getbuffer()
+
     def test_a_foreign_constructor_is_refused(self, filled: str) -> None:
         with pytest.raises(headrace.InvalidArgument, match="reader_constructor"):
             S3MapDataset.from_prefix(filled, reader_constructor=open)  # type: ignore[arg-type]

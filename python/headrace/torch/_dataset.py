@@ -14,9 +14,9 @@ from .. import _native
 from .._client import Client
 from .._config import MIB, ClientConfig
 from .._errors import InvalidArgument
-from .._io import ObjectReader
 from .._listing import BucketAndKey, SharedListing
 from ._ahead import Announced, AnnouncedBatch, Fetches
+from ._connection import Connection
 from ._reader import MemoryReader, ReaderKind, S3Reader, S3ReaderConstructor, StreamReader
 
 # Objects above this are not fetched whole but read as a stream, so that a batch of them fits.
@@ -78,13 +78,10 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
             raise InvalidArgument(
                 f"reader_constructor {kind!r}: it has to be one of S3ReaderConstructor's"
             )
-        self._region = region
-        self._endpoint = endpoint
+        self._connection = Connection(region, endpoint, config or ClientConfig())
         self._transform = transform
-        self._config = config or ClientConfig()
         self._kind = kind or S3ReaderConstructor.default()
         self._process = 0
-        self._client: _native.Client
         self._announced: Announced
 
     @classmethod
@@ -135,11 +132,11 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
 
     @property
     def region(self) -> str | None:
-        return self._region
+        return self._connection.region
 
     @property
     def endpoint(self) -> str | None:
-        return self._endpoint
+        return self._connection.endpoint
 
     def __len__(self) -> int:
         return len(self._listing.native)
@@ -155,7 +152,7 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
             if claim is not None
             else self._listing.native.get(client, index)
         )
-        return self._transform(MemoryReader(data))
+        return self._transform(MemoryReader(data.uri, data))
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """The samples of a batch, fetched at once and transformed in order."""
@@ -179,10 +176,12 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
             if self._streams(index):
                 reader = self._stream(index)
             elif position in claims:
-                reader = MemoryReader(self._announced.take(claims.pop(position)))
+                data = self._announced.take(claims.pop(position))
+                reader = MemoryReader(data.uri, data)
             else:
                 assert batch is not None
-                reader = MemoryReader(batch.result(fetched))
+                data = batch.result(fetched)
+                reader = MemoryReader(data.uri, data)
                 fetched += 1
             samples.append(self._transform(reader))
         return samples
@@ -216,29 +215,19 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
     def _stream(self, index: int) -> S3Reader:
         uri, size, etag = self._listing.native[index]
         return StreamReader(
-            ObjectReader(
-                self._connect(), uri, size=size, etag=etag, sequential=self._kind.read_ahead
-            )
+            self._connection, uri, size=size, etag=etag, read_ahead=self._kind.read_ahead
         )
 
     def _connect(self) -> _native.Client:
-        """This process's client. A worker's takes its part of the host's memory and connections."""
+        """This process's client; what other processes announced is not here."""
         if self._process != os.getpid():
-            options = self._config.native()
-            given = {"region": self._region, "endpoint_url": self._endpoint}
-            options.update({name: value for name, value in given.items() if value is not None})
-            worker = torch.utils.data.get_worker_info()
-            if worker is not None:
-                ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
-                options["processes_on_host"] = max(ranks, 1) * worker.num_workers
-            self._client = _native.Client(options)
             self._announced = Announced()
             self._process = os.getpid()
-        return self._client
+        return self._connection.client()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_client", "_announced", "_listing"):
+        for name in ("_announced", "_listing"):
             state.pop(name, None)
         state["_process"] = 0
         state["_packed"] = self._listing.pack()

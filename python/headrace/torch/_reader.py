@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
 from .._io import ObjectReader
@@ -13,9 +13,14 @@ from .._io import ObjectReader
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from ._connection import Connection
+
 
 class S3Reader(io.BufferedIOBase):
-    """A readable, seekable file; not for several threads at once."""
+    """A readable, seekable file; not for several threads at once.
+
+    It can be pickled, so that a worker may hand it on: the other process reads on at its place.
+    """
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -39,23 +44,36 @@ class S3Reader(io.BufferedIOBase):
     def readinto1(self, buffer: Buffer, /) -> int:
         return self.readinto(buffer)
 
+    def __setstate__(self, closed: bool) -> None:
+        if closed:
+            self.close()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._uri!r})"
 
 
 class MemoryReader(S3Reader):
-    """Over an object that was fetched whole."""
+    """Over an object that was fetched whole; a pickle holds its bytes."""
 
-    def __init__(self, data: _native.Data) -> None:
-        super().__init__(data.uri)
+    def __init__(self, uri: str, data: Buffer, position: int = 0) -> None:
+        super().__init__(uri)
         self._view = memoryview(data)
-        self._position = 0
+        self._position = position
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._uri, bytes(self._view), self._position), self.closed
 
     def getbuffer(self) -> memoryview:
         """The whole object, read-only and without a copy."""
+        self._check_open()
         return self._view
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
     def read(self, size: int | None = -1, /) -> bytes:
+        self._check_open()
         end = len(self._view)
         if size is not None and size >= 0:
             end = min(end, self._position + size)
@@ -67,6 +85,7 @@ class MemoryReader(S3Reader):
         return self.read(size)
 
     def readinto(self, buffer: Buffer, /) -> int:
+        self._check_open()
         target = memoryview(buffer).cast("B")
         source = self._view[self._position : self._position + len(target)]
         target[: len(source)] = source
@@ -74,6 +93,7 @@ class MemoryReader(S3Reader):
         return len(source)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._check_open()
         if whence == os.SEEK_CUR:
             offset += self._position
         elif whence == os.SEEK_END:
@@ -86,15 +106,37 @@ class MemoryReader(S3Reader):
         return offset
 
     def tell(self) -> int:
+        self._check_open()
         return self._position
+
+    def close(self) -> None:
+        self._view = memoryview(b"")
+        super().close()
 
 
 class StreamReader(S3Reader):
-    """Over an object that is fetched as it is read."""
+    """Over an object that is fetched as it is read; the process that unpickles it opens it anew."""
 
-    def __init__(self, reader: ObjectReader) -> None:
-        super().__init__(reader.name)
-        self._reader = reader
+    def __init__(
+        self,
+        connection: Connection,
+        uri: str,
+        *,
+        size: int | None,
+        etag: str,
+        read_ahead: bool,
+    ) -> None:
+        super().__init__(uri)
+        self._connection = connection
+        self._read_ahead = read_ahead
+        self._reader = ObjectReader(
+            connection.client(), uri, size=size, etag=etag, sequential=read_ahead
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        size, etag, position = self._reader.state()
+        again = (self._connection, self._uri, size, etag, self._read_ahead, position)
+        return _open_again, again, self.closed
 
     def read(self, size: int | None = -1, /) -> bytes:
         return self._reader.read(size)
@@ -115,6 +157,15 @@ class StreamReader(S3Reader):
         if hasattr(self, "_reader"):
             self._reader.close()
         super().close()
+
+
+def _open_again(
+    connection: Connection, uri: str, size: int | None, etag: str, read_ahead: bool, position: int
+) -> StreamReader:
+    """What a pickled reader becomes."""
+    reader = StreamReader(connection, uri, size=size, etag=etag, read_ahead=read_ahead)
+    reader.seek(position)
+    return reader
 
 
 @dataclass(frozen=True)
