@@ -13,6 +13,7 @@ namespace headrace::devserver {
 namespace {
 
 constexpr std::size_t kHeadRead = 16 << 10;
+constexpr std::string_view kTlsHandshake = "\x16\x03";
 constexpr double kBurstBytes = 64 << 10;  // what a paced body may be ahead of its rate
 
 bool IsLoopback(int fd) {
@@ -144,6 +145,10 @@ Connection::Step Connection::DoHandshake() {
 Connection::Step Connection::DoReadHead() {
   // Empty lines in front of a request are allowed and mean nothing.
   while (in_.starts_with("\r\n")) in_.erase(0, 2);
+  if (in_.starts_with(kTlsHandshake)) {  // whoever speaks TLS here would wait for an answer
+    Close();
+    return Step::kWait;
+  }
   std::size_t from = scanned_ < 3 ? 0 : scanned_ - 3;
   std::size_t end = in_.find("\r\n\r\n", from);
   if (std::min(end, in_.size()) > kMaxHeadBytes) {

@@ -77,6 +77,13 @@ class ServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
 };
 
+TEST_F(ServerTest, TlsWithoutACertificateIsHungUpOn) {
+  Start();
+  RawClient client(*server_);
+  client.Send("\x16\x03\x01");
+  EXPECT_TRUE(client.AtEnd());
+}
+
 TEST_F(ServerTest, MakesTheBucketsThatAreMissing) {
   options_.buckets = {"bucket", "second"};
   for (int start = 0; start < 2; ++start) {
