@@ -6,6 +6,7 @@ import array
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import termios
 import time
@@ -449,6 +450,21 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == -signal.SIGINT
         assert not out.exists()
+
+
+def test_the_rest_is_not_tried_when_nothing_can_be_reached(cli: Cli, tmp_path: Path) -> None:
+    write_tree(tmp_path, {f"{i}": b"x" for i in range(200)})
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        endpoint = f"http://127.0.0.1:{held.getsockname()[1]}"
+    done = cli(
+        "cp", "-r", tmp_path, "s3://bucket", "--endpoint-url", endpoint, "--max-attempts", "2"
+    )
+    assert done.code == 1
+    failed, rest = done.err.count("upload failed"), done.err.splitlines()[-1]
+    assert 16 <= failed <= 80
+    assert rest == (
+        f"headrace cp: {200 - failed} more were not tried, because the endpoint cannot be reached"
+    )
 
 
 def test_errors_say_what_to_do(cli: Cli, bucket: Bucket, tmp_path: Path) -> None:

@@ -45,6 +45,9 @@ struct CpContext {
   Reporter& reporter;
   TransferPool& pool;
   std::stop_token stop;
+
+  // To the pool, unless what came before shows that it would be in vain.
+  void Submit(TransferPool::Task task) const;
 };
 
 // Each reports every object and every failure through context.reporter.

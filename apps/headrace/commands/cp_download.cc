@@ -45,20 +45,28 @@ Result<std::unique_ptr<TargetFolder>> OpenTarget(const CpContext& context,
       path, context.arguments.put.if_none_match ? Existing::kKeep : Existing::kReplace);
 }
 
+// What stands under no key may be a folder.
+Status Hinted(const CpContext& context, const Status& status) {
+  if (context.arguments.recursive || status.code() != StatusCode::kNotFound) return status;
+  return Status(status.code(), status.message() + "; if it is a folder, add --recursive",
+                status.info());
+}
+
 void DownloadOne(const CpContext& context, std::shared_ptr<TargetFolder> folder, std::string uri,
                  std::string relative, std::string shown, Known known) {
   context.reporter.Planned(known.size.value_or(0));
   if (context.arguments.dryrun) {
     return context.reporter.DryRun("download", uri, shown, known.size.value_or(0));
   }
-  context.pool.Submit([&context, folder = std::move(folder), uri = std::move(uri),
-                       relative = std::move(relative), shown = std::move(shown),
-                       known = std::move(known)] {
+  context.Submit([&context, folder = std::move(folder), uri = std::move(uri),
+                  relative = std::move(relative), shown = std::move(shown),
+                  known = std::move(known)] {
     Result<std::uint64_t> size = Fetch(context, uri, known, *folder, relative);
     // Replaced since it was listed: then the new version is what is wanted.
     const bool replaced = size.status().code() == StatusCode::kObjectChanged;
     if (replaced && known.size) size = Fetch(context, uri, {}, *folder, relative);
-    if (!size.ok()) return context.reporter.Failed("download", uri, shown, size.status());
+    if (!size.ok())
+      return context.reporter.Failed("download", uri, shown, Hinted(context, size.status()));
     context.reporter.Done("download", uri, shown, *size);
   });
 }

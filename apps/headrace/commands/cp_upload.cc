@@ -18,7 +18,7 @@ void UploadOne(const CpContext& context, LocalFile file, std::string target) {
   if (context.arguments.dryrun) {
     return context.reporter.DryRun("upload", file.path, target, file.size);
   }
-  context.pool.Submit([&context, file = std::move(file), target = std::move(target)] {
+  context.Submit([&context, file = std::move(file), target = std::move(target)] {
     PutOptions put = context.arguments.put;
     if (put.content_type.empty() && context.arguments.guess_type) {
       put.content_type = GuessContentType(file.path);

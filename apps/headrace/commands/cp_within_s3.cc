@@ -1,7 +1,4 @@
-// Copies within S3, and what the ways of cp share in reading addresses.
-#include <fmt/format.h>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,46 +6,12 @@
 #include "support/text.h"
 
 namespace headrace::cli {
-
-Location AsFolder(const Location& location) {
-  Location folder = location;
-  if (!folder.key.empty() && !folder.key.ends_with('/')) folder.key += '/';
-  return folder;
-}
-
-std::string TargetKey(const Location& target, std::string_view name) {
-  if (!target.key.empty() && !target.key.ends_with('/')) return target.key;
-  return target.key + std::string(name);
-}
-
-void ForEachObject(
-    const CpContext& context, const Location& folder,
-    const std::function<bool(const ListEntry& entry, std::string_view relative)>& found) {
-  Result<std::unique_ptr<Lister>> lister = context.client.List(folder.Text());
-  if (!lister.ok()) return context.reporter.Error(lister.status());
-  bool any = false;
-  for (;;) {
-    Result<std::span<const ListEntry>> page = (*lister)->NextPage(context.stop);
-    if (!page.ok()) return context.reporter.Error(page.status());
-    if (page->empty()) break;
-    any = true;
-    for (const ListEntry& entry : *page) {
-      const std::string_view relative = entry.key.substr(folder.key.size());
-      if (context.filters.Accepts(relative) && !found(entry, relative)) return;
-    }
-  }
-  if (!any) {
-    context.reporter.Error(Status(
-        StatusCode::kNotFound, fmt::format("nothing stands under {}", Printable(folder.Text()))));
-  }
-}
-
 namespace {
 
 void CopyOne(const CpContext& context, std::string source, std::string target, std::uint64_t size) {
   context.reporter.Planned(size);
   if (context.arguments.dryrun) return context.reporter.DryRun("copy", source, target, size);
-  context.pool.Submit([&context, source = std::move(source), target = std::move(target), size] {
+  context.Submit([&context, source = std::move(source), target = std::move(target), size] {
     const Status status =
         context.client.Copy(source, target, context.arguments.put, context.stop).status();
     if (!status.ok()) return context.reporter.Failed("copy", source, target, status);

@@ -12,6 +12,9 @@ namespace {
 constexpr auto kTerminalTick = std::chrono::milliseconds(200);
 constexpr auto kLogTick = std::chrono::seconds(5);
 
+// Each of them was tried for seconds already.
+constexpr int kHopeless = 16;
+
 bool IsUtf8(std::string_view text) {
   // nlohmann::json throws on other bytes when told to; ask it.
   try {
@@ -81,6 +84,7 @@ void Reporter::Done(std::string_view action, std::string_view source, std::strin
   std::lock_guard lock(mu_);
   ++done_;
   done_bytes_ += bytes;
+  unreachable_in_row_ = 0;
   if (options_.json) {
     JsonLine(ResultLine(source, target, bytes, "ok"));
   } else if (!options_.quiet && !options_.only_show_errors) {
@@ -104,6 +108,7 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
                       const Status& status) {
   std::lock_guard lock(mu_);
   ++failed_;
+  if (status.code() == StatusCode::kUnreachable) ++unreachable_in_row_;
   if (options_.json) {
     nlohmann::json line = ResultLine(source, target, 0, "failed");
     line["error"] = ErrorText(status);
@@ -114,6 +119,16 @@ void Reporter::Failed(std::string_view action, std::string_view source, std::str
   if (status.code() == StatusCode::kCancelled) return;  // the user knows, and there may be many
   ClearProgress();
   PrintError("{} failed: {}: {}\n", action, Arrow(source, target), ErrorText(status));
+}
+
+bool Reporter::Hopeless() const {
+  std::lock_guard lock(mu_);
+  return unreachable_in_row_ >= kHopeless;
+}
+
+void Reporter::NotTried() {
+  std::lock_guard lock(mu_);
+  ++not_tried_;
 }
 
 void Reporter::Error(const Status& status) {
@@ -171,10 +186,15 @@ int Reporter::Finish(const std::vector<std::pair<std::string, double>>& metrics)
   std::lock_guard lock(mu_);
   ClearProgress();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
+  if (not_tried_ > 0 && !options_.json) {
+    PrintError("headrace {}: {} more were not tried, because the endpoint cannot be reached\n",
+               verb_, not_tried_);
+  }
   if (options_.json) {
     nlohmann::json summary = {{"objects", done_},
                               {"failed", failed_},
                               {"bytes", done_bytes_},
+                              {"not_tried", not_tried_},
                               {"seconds", elapsed.count()}};
     if (options_.stats) {
       summary["metrics"] = nlohmann::json::object();

@@ -48,6 +48,11 @@ class Reporter {
   void Failed(std::string_view action, std::string_view source, std::string_view target,
               const Status& status);
 
+  // Whether so many in a row failed for want of the endpoint that the rest need not be tried.
+  bool Hopeless() const;
+  // One object that was not tried for that reason.
+  void NotTried();
+
   // A failure that belongs to no object in particular, such as a listing that breaks off.
   void Error(const Status& status);
 
@@ -83,6 +88,8 @@ class Reporter {
   std::uint64_t done_ = 0;        // guarded by mu_
   std::uint64_t failed_ = 0;      // guarded by mu_
   std::uint64_t done_bytes_ = 0;  // guarded by mu_
+  int unreachable_in_row_ = 0;    // guarded by mu_
+  std::uint64_t not_tried_ = 0;   // guarded by mu_
   bool error_ = false;            // guarded by mu_
   bool progress_shown_ = false;   // guarded by mu_; a progress line is on the terminal
   std::jthread ticker_;           // last, so that it ends first
