@@ -87,7 +87,7 @@ def main() -> None:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, total_steps=len(loader))
     result = example.train_epoch(model, loader, optimizer, schedule)
     print(
-        f"boto3, {args.workers} workers: loss {result['loss']:.3f}, "
+        f"boto3, {args.workers} workers, one epoch: "
         f"{result['rate']:.0f} samples/s, {result['waited']:.0%} of time waiting for data"
     )
 

@@ -100,7 +100,10 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         dataset._setup(region, endpoint, transform, s3client_config, reader_constructor)
         dataset._listing = SharedListing.of_prefix(dataset._connect(), s3_uri)
         if len(dataset) == 0:
-            warnings.warn(f"{s3_uri}: no object's address begins so", stacklevel=2)
+            local = (
+                "" if "://" in s3_uri else f", which is a local path; s3://{s3_uri} is in a bucket"
+            )
+            warnings.warn(f"{s3_uri}: no object's address begins so{local}", stacklevel=2)
         return dataset
 
     @classmethod
