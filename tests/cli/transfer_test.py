@@ -164,7 +164,8 @@ def test_a_download_keeps_the_permissions_of_the_file_it_replaces(
 ) -> None:
     bucket.put("p/f", b"new")
     file = tmp_path / "f"
-    for arguments in ([bucket.uri("p/f"), file], ["-r", bucket.uri("p/"), tmp_path]):
+    ways: list[list[str | Path]] = [[bucket.uri("p/f"), file], ["-r", bucket.uri("p/"), tmp_path]]
+    for arguments in ways:
         file.write_bytes(b"old")
         file.chmod(0o600)
         assert cli("cp", *arguments).code == 0
