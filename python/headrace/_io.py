@@ -6,9 +6,9 @@ import io
 import operator
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _native
 from ._errors import InvalidArgument
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 LARGE_READ = 64 << 20
 # Beyond what files and services count in.
 MOST_BYTES = (1 << 63) - 1
+
+
+_T = TypeVar("_T")
+
+
+class _Turn:
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.taken = False
 
 
 class ObjectReader(io.BufferedIOBase):
@@ -62,7 +71,8 @@ class ObjectReader(io.BufferedIOBase):
         self._sequential = sequential
         self._position = 0
         self._native: _native.Reader | None = None
-        self._turns: dict[int, threading.Lock] = {}  # by process
+        # By process: a fork's child has none of the threads that may hold the parent's.
+        self._turns: dict[int, _Turn] = {}
 
     @property
     def name(self) -> str:
@@ -78,9 +88,18 @@ class ObjectReader(io.BufferedIOBase):
             self._native = native
         return native
 
-    def _turn(self) -> threading.Lock:
-        """Guards the place. A fork's child has its own: of the parent's threads it has but one."""
-        return self._turns.setdefault(os.getpid(), threading.Lock())
+    def _in_turn(self, work: Callable[[], _T]) -> _T:
+        """One thread at a time moves the place; a signal handler amid it in the same is refused."""
+        process = os.getpid()
+        turn = self._turns.get(process) or self._turns.setdefault(process, _Turn())
+        with turn.lock:
+            if turn.taken:
+                raise RuntimeError(f"reentrant call of {self!r}")
+            turn.taken = True
+            try:
+                return work()
+            finally:
+                turn.taken = False
 
     @property
     def size(self) -> int:
@@ -108,18 +127,20 @@ class ObjectReader(io.BufferedIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Up to `size` bytes, fewer only at the end; all that is left when negative or None."""
-        with self._turn():
-            reader = self._reader()
-            if size is None or size < 0:
-                size = self._left()
-            elif self._size is not None or size > LARGE_READ:
-                size = min(size, self._left())
-            if size == 0:
-                return b""
-            data = reader.read(self._position, size)
-            self._note_version(reader)
-            self._position += len(data)
-            return data
+        return self._in_turn(lambda: self._read(size))
+
+    def _read(self, size: int | None) -> bytes:
+        reader = self._reader()
+        if size is None or size < 0:
+            size = self._left()
+        elif self._size is not None or size > LARGE_READ:
+            size = min(size, self._left())
+        if size == 0:
+            return b""
+        data = reader.read(self._position, size)
+        self._note_version(reader)
+        self._position += len(data)
+        return data
 
     def _left(self) -> int:
         return max(0, self.size - self._position)
@@ -130,12 +151,14 @@ class ObjectReader(io.BufferedIOBase):
 
     def readinto(self, buffer: Buffer, /) -> int:
         """Fills a writable buffer; returns how many bytes, fewer than it holds only at the end."""
-        with self._turn():
-            reader = self._reader()
-            count = reader.readinto(self._position, buffer)
-            self._note_version(reader)
-            self._position += count
-            return count
+        return self._in_turn(lambda: self._readinto(buffer))
+
+    def _readinto(self, buffer: Buffer) -> int:
+        reader = self._reader()
+        count = reader.readinto(self._position, buffer)
+        self._note_version(reader)
+        self._position += count
+        return count
 
     def readinto1(self, buffer: Buffer, /) -> int:
         return self.readinto(buffer)
@@ -144,20 +167,21 @@ class ObjectReader(io.BufferedIOBase):
         """Moves to a place, which may be past the end; reading there gives nothing."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
-        offset = operator.index(offset)
-        with self._turn():
-            if whence == os.SEEK_CUR:
-                offset += self._position
-            elif whence == os.SEEK_END:
-                offset += self.size
-            elif whence != os.SEEK_SET:
-                raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
-            if offset < 0:
-                raise ValueError(f"negative seek position {offset}")
-            if offset > MOST_BYTES:
-                raise InvalidArgument(f"seek position {offset}: it can be at most {MOST_BYTES}")
-            self._position = offset
-            return offset
+        return self._in_turn(lambda: self._seek(operator.index(offset), whence))
+
+    def _seek(self, offset: int, whence: int) -> int:
+        if whence == os.SEEK_CUR:
+            offset += self._position
+        elif whence == os.SEEK_END:
+            offset += self.size
+        elif whence != os.SEEK_SET:
+            raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
+        if offset < 0:
+            raise ValueError(f"negative seek position {offset}")
+        if offset > MOST_BYTES:
+            raise InvalidArgument(f"seek position {offset}: it can be at most {MOST_BYTES}")
+        self._position = offset
+        return offset
 
     def tell(self) -> int:
         if self.closed:
@@ -264,8 +288,10 @@ class ObjectWriter(io.BufferedIOBase):
 
     def __del__(self) -> None:
         # io's own would close, which publishes: half an object.
-        if hasattr(self, "_done"):
-            self.abort()
+        if not getattr(self, "_done", True):
+            # Its end aborts, after this: what a signal handler raises meanwhile would be lost here.
+            self._done = True
+            super().close()
 
 
 def open_mode(mode: str) -> str:

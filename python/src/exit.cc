@@ -1,6 +1,8 @@
 #include "exit.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <future>
 #include <thread>
 #include <utility>
@@ -41,7 +43,10 @@ void Exit() {
 }  // namespace
 
 void AbortAtExit(const HeldWriter& writer) {
-  std::erase_if(writers, [](const HeldWriter::Weak& other) { return other.gone(); });
+  if (writers.size() == writers.capacity()) {  // or it would grow for ever
+    std::erase_if(writers, [](const HeldWriter::Weak& other) { return other.gone(); });
+    writers.reserve(std::max(2 * writers.size(), std::size_t{16}));
+  }
   writers.push_back(writer.Watch());
 }
 

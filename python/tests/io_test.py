@@ -5,8 +5,10 @@ import gc
 import io
 import os
 import random
+import signal
 import tarfile
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -30,6 +32,34 @@ def uploads(server: EmbeddedServer, bucket: str) -> Any:
         return [upload["Key"] for upload in answer.get("Uploads", [])]
 
     return open_uploads
+
+
+@pytest.fixture
+def slow() -> Iterator[headrace.Client]:
+    """A client of a server that answers after 0.4 s, with BODY as s3://bucket/key."""
+    with EmbeddedServer(["--first-byte-ms", "400", "--first-byte-sigma", "0"]) as server:
+        client = headrace.Client(
+            region=server.region,
+            endpoint_url=server.endpoint,
+            config=headrace.ClientConfig(
+                access_key_id=server.access_key, secret_access_key=server.secret_key
+            ),
+        )
+        client.create_bucket("bucket")
+        client.put("s3://bucket/key", BODY)
+        yield client
+
+
+@contextlib.contextmanager
+def alarm(seconds: float, handle: Callable[[int, Any], None]) -> Iterator[None]:
+    """Has `handle` called once, so many seconds from now."""
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class TestReader:
@@ -137,6 +167,21 @@ class TestReader:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(use, range(8)))
 
+    def test_a_signal_handler_may_not_use_what_it_interrupts(self, slow: headrace.Client) -> None:
+        reader = slow.open("s3://bucket/key")
+        refused: list[str] = []
+
+        def handle(number: int, frame: object) -> None:
+            for use in (lambda: reader.read(1), lambda: reader.seek(2)):
+                with pytest.raises(RuntimeError, match="reentrant") as caught:
+                    use()
+                refused.append(str(caught.value))
+
+        reader.seek(2 * PART)  # not read ahead
+        with alarm(0.1, handle):
+            assert reader.read(10) == BODY[2 * PART : 2 * PART + 10]
+        assert len(refused) == 2
+
     @pytest.mark.parametrize("way", ["read", "readinto"])
     def test_threads_that_share_it_get_each_byte_once(
         self, client: headrace.Client, bucket: str, way: str
@@ -194,6 +239,33 @@ class TestReader:
 
 
 class TestWriter:
+    def test_what_a_signal_raises_while_one_is_dropped_is_not_lost(
+        self, slow: headrace.Client
+    ) -> None:
+        writer = slow.open("s3://bucket/large", "wb")
+        writer.write(BODY)
+
+        def handle(number: int, frame: object) -> None:
+            raise InterruptedError("raised by the handler")
+
+        with pytest.raises(InterruptedError), alarm(0.1, handle):
+            del writer
+            for _ in range(100):  # the handler runs at the latest here
+                pass
+
+    @pytest.mark.parametrize("size", [10, len(BODY)])
+    def test_create_only_finds_the_same_bytes_by_somebody_else(
+        self, client: headrace.Client, bucket: str, uploads: Any, size: int
+    ) -> None:
+        client.put(f"{bucket}/key", BODY[:size])
+        with pytest.raises(headrace.AlreadyExists):
+            client.put(f"{bucket}/key", BODY[:size], if_none_match=True)
+        writer = client.open(f"{bucket}/key", "xb")
+        writer.write(BODY[:size])
+        with pytest.raises(headrace.AlreadyExists):
+            writer.close()
+        assert uploads() == []
+
     @pytest.mark.parametrize("size", [0, 1, PART, 3 * PART + 17])
     def test_publishes_on_close(
         self, client: headrace.Client, bucket: str, size: int, uploads: Any

@@ -38,6 +38,7 @@ from headrace.torch import (  # noqa: E402
 )
 from headrace.torch import _loader as loader_module  # noqa: E402
 from headrace.torch._ahead import Announced  # noqa: E402
+from headrace.torch._reader import MemoryReader  # noqa: E402
 from servers import EmbeddedServer, Proxy  # noqa: E402
 
 COUNT = 200
@@ -328,6 +329,11 @@ class TestReaders:
         if hasattr(reader, "getbuffer"):
             with pytest.raises(ValueError, match="closed"):
                 reader.getbuffer()
+
+    def test_dropping_one_runs_no_python(self) -> None:
+        # In a finalizer, what a signal handler raises would be lost.
+        assert MemoryReader.close is io.BufferedIOBase.close
+        assert not hasattr(MemoryReader, "__del__") or MemoryReader.__del__ is io.IOBase.__del__
 
     def test_a_foreign_constructor_is_refused(self, filled: str) -> None:
         with pytest.raises(headrace.InvalidArgument, match="reader_constructor"):

@@ -6,10 +6,18 @@
 namespace headrace::object {
 namespace {
 
-bool MayHaveBeenDone(StatusCode code) {
-  return code == StatusCode::kNotFound || code == StatusCode::kTimeout ||
-         code == StatusCode::kUnreachable || code == StatusCode::kProtocol ||
-         code == StatusCode::kAlreadyExists;
+bool MayHaveBeenDone(const Status& error) {
+  switch (error.code()) {
+    case StatusCode::kNotFound:
+    case StatusCode::kTimeout:
+    case StatusCode::kUnreachable:
+    case StatusCode::kProtocol:
+      return true;
+    case StatusCode::kAlreadyExists:  // at the first attempt it is somebody else's
+      return error.info().attempts >= 2;
+    default:
+      return false;
+  }
 }
 
 bool EtagIsOfParts(const std::string& etag, const std::vector<store::Part>& parts) {
@@ -41,7 +49,7 @@ Result<std::string> PutWhole(const Context& context, const store::Name& name, co
   Result<store::WriteReply> reply = context.store->Put(name, data, options).Wait(stop);
   if (reply.ok()) return std::move(reply->etag);
   const Status& error = reply.status();
-  if (error.code() != StatusCode::kAlreadyExists || error.info().attempts < 2) return error;
+  if (error.code() != StatusCode::kAlreadyExists || !MayHaveBeenDone(error)) return error;
   const Result<ObjectInfo> there = context.store->Stat(name).Wait(stop);
   if (!there.ok() || there->size != data.size()) return error;
   if (there->etag == s3::WholeEtag(data.span())) return there->etag;
@@ -58,7 +66,7 @@ Result<std::string> CompleteUpload(const Context& context, const store::Upload& 
                                    const std::stop_token& stop) {
   Result<store::WriteReply> reply = context.store->CompleteUpload(upload, parts).Wait(stop);
   if (reply.ok()) return std::move(reply->etag);
-  if (!MayHaveBeenDone(reply.status().code())) return reply.status();
+  if (!MayHaveBeenDone(reply.status())) return reply.status();
   const Result<ObjectInfo> there = context.store->Stat(upload.name).Wait(stop);
   if (!there.ok() || there->size != size) return reply.status();
   if (EtagIsOfParts(there->etag, parts)) return there->etag;

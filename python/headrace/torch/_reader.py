@@ -109,10 +109,6 @@ class MemoryReader(S3Reader):
         self._check_open()
         return self._position
 
-    def close(self) -> None:
-        self._view = memoryview(b"")
-        super().close()
-
 
 class StreamReader(S3Reader):
     """Over an object that is fetched as it is read; the process that unpickles it opens it anew."""
