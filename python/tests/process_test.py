@@ -218,7 +218,7 @@ WAITS = {
     "read in its turn": (
         "reader = headrace.ObjectReader(client._native, 's3://bucket/key', size=10)\n"
         "    threading.Thread(target=reader.read, daemon=True).start()\n"
-        "    while not reader._turn().locked(): pass\n"
+        "    while not any(turn.taken for turn in reader._turns.values()): pass\n"
         "    reader.read()"
     ),
     "delete": "client.delete([f's3://bucket/{i}' for i in range(5000)])",
