@@ -113,11 +113,10 @@ void BindStreams(nb::module_& module) {
              self.Release();
              return ToText(etag);
            })
-      .def("abort",
-           [](HeldWriter& self) {
-             if (self.alive()) self.Call([](Writer& writer) { return writer.Abort(), 0; });
-             self.Release();
-           });
+      .def("abort", [](HeldWriter& self) {
+        if (self.alive()) self.Call([](Writer& writer) { return writer.Abort(), 0; });
+        self.Release();
+      });
 
   nb::class_<HeldBatch>(module, "Batch")
       .def("next", &NextOfBatch)
