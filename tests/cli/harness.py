@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,11 @@ def write_tree(folder: Path, files: Mapping[str, bytes] | Sequence[str]) -> None
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    """Until it is true; fails after half a minute."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, f"waited for {what} in vain"
+        time.sleep(0.01)

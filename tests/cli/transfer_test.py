@@ -9,14 +9,13 @@ import signal
 import socket
 import subprocess
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from servers import EmbeddedServer, MotoServer
 
-from .harness import Bucket, Cli, make_bucket, tree, write_tree
+from .harness import Bucket, Cli, make_bucket, tree, wait_for, write_tree
 
 BIG = os.urandom(20 << 20)
 # Of every kind that the local file system holds too.
@@ -384,14 +383,6 @@ def test_nothing_is_copied_into_or_onto_itself(cli: Cli, bucket: Bucket, other: 
         assert (done.code, done.err) == (0, ""), arguments
     head = bucket.s3.head_object(Bucket=bucket.name, Key="d/a")
     assert (head["Metadata"], head["ContentType"]) == ({"x": "1"}, "x/y")
-
-
-def wait_for(condition: object, what: str) -> None:
-    assert callable(condition)
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, f"waited for {what} in vain"
-        time.sleep(0.01)
 
 
 def test_ctrl_c_leaves_no_open_upload(cli: Cli, bucket: Bucket) -> None:

@@ -4,18 +4,19 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
-#include <pthread.h>
-#include <signal.h>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "datagen/datagen.h"
+#include "support/common_options.h"
+#include "support/interrupt.h"
+#include "support/reporter.h"
 #include "support/standard_streams.h"
+#include "support/text.h"
 
 namespace headrace::cli {
 namespace {
@@ -29,38 +30,6 @@ struct Options {
   std::vector<std::string> sizes;
   bool json = false;
   bool quiet = false;
-};
-
-// Turns Ctrl-C and SIGTERM into a stop request while it lives, so that no half file is left.
-// Has to be made before other threads are: they inherit the blocked signals.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    waiter_ = std::jthread([this](const std::stop_token& ended) {
-      const timespec tick{.tv_sec = 0, .tv_nsec = 50'000'000};
-      while (!ended.stop_requested()) {
-        if (sigtimedwait(&signals_, nullptr, &tick) > 0) stop_.request_stop();
-      }
-    });
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-  ~StopOnSignal() {
-    waiter_ = {};
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  sigset_t signals_;
-  sigset_t before_;
-  std::stop_source stop_;
-  std::jthread waiter_;
 };
 
 // A line that is redrawn on a terminal; elsewhere one line every few seconds.
@@ -87,26 +56,30 @@ int Report(const Options& options, const Result<datagen::Totals>& totals, Clock:
       summary["files"] = totals->files;
       summary["bytes"] = totals->bytes;
     } else {
-      summary["error"] = totals.status().ToString();
+      summary["error"] = ErrorText(totals.status());
+      summary["code"] = StatusCodeName(totals.status().code());
     }
     summary["seconds"] = seconds;
-    out.Line(nlohmann::json{{"summary", summary}}.dump());
+    out.Line(Dump({{"summary", summary}}));
   } else if (totals.ok() && !options.quiet) {
     out.Line(fmt::format("{} files, {:.1f} MB in {} ({:.1f} s)", totals->files,
                          static_cast<double>(totals->bytes) / 1e6, options.common.folder.string(),
                          seconds));
   }
   if (totals.ok()) return out.Finish("headrace datagen", kExitOk);
-  if (!options.json) PrintError("headrace datagen: {}\n", totals.status().ToString());
-  return totals.status().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+  if (totals.status().code() == StatusCode::kInvalidArgument) {
+    return UsageError("datagen", totals.status());
+  }
+  if (!options.json) PrintError("headrace datagen: {}\n", ErrorText(totals.status()));
+  return kExitFailed;
 }
 
 template <typename Write>
 int Run(Options& options, Write write) {
   options.common.progress = ShowProgress(options.quiet || options.json);
   const auto begin = Clock::now();
-  const StopOnSignal signals;
-  return Report(options, write(signals.token()), begin);
+  Interrupt interrupt;
+  return interrupt.Finish(Report(options, write(interrupt.token()), begin));
 }
 
 void AddCommon(CLI::App& command, Options& options) {
@@ -161,12 +134,12 @@ void AddDatagen(CLI::App& app, std::function<void(Command)> chosen) {
   files
       ->add_option(
           "--size", options->sizes,
-          "bytes, or with a unit: 115KB (1000), 8MiB (1024); given again, sizes take turns")
+          "bytes, or with a unit: 115KB (of 1000), 8MiB (of 1024); given again, sizes take turns")
       ->required()
       ->allow_extra_args(false);
   files->callback([options, chosen] {
     for (const std::string& size : options->sizes) {
-      const Result<std::uint64_t> bytes = datagen::ParseSize(size);
+      const Result<std::uint64_t> bytes = ParseBytes(size);
       if (!bytes.ok()) throw CLI::ValidationError("--size", bytes.status().message());
       options->files.sizes.push_back(*bytes);
     }

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <turbojpeg.h>
 #include <utility>
@@ -157,32 +154,6 @@ Result<Totals> WriteFiles(const Common& common, const FileSet& set, std::stop_to
       return size;
     };
   });
-}
-
-Result<std::uint64_t> ParseSize(std::string_view text) {
-  const Status bad(StatusCode::kInvalidArgument,
-                   fmt::format("'{}' is no size: write bytes, or a number and KB, MB, GB (1000) or "
-                               "KiB, MiB, GiB (1024)",
-                               text));
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !(number >= 0)) return bad;
-  std::string unit(end, text.data() + text.size());
-  std::erase(unit, ' ');
-  for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (unit.ends_with('B')) unit.pop_back();
-  const double base = unit.ends_with('I') ? 1024 : 1000;
-  if (unit.ends_with('I')) unit.pop_back();
-  constexpr std::string_view kPrefixes = "KMGT";
-  double factor = 1;
-  if (unit.size() == 1 && kPrefixes.find(unit[0]) != std::string_view::npos) {
-    factor = std::pow(base, kPrefixes.find(unit[0]) + 1);
-  } else if (!unit.empty() || base != 1000) {
-    return bad;
-  }
-  const double bytes = number * factor;
-  if (!(bytes < 0x1p63)) return bad;
-  return static_cast<std::uint64_t>(std::llround(bytes));
 }
 
 }  // namespace headrace::datagen

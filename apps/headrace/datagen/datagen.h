@@ -51,7 +51,4 @@ Result<Totals> WriteImages(const Common& common, const ImageSet& set, std::stop_
 // folder/<number>.bin, of bytes that do not compress. Errors: as WriteImages.
 Result<Totals> WriteFiles(const Common& common, const FileSet& set, std::stop_token stop);
 
-// "115KB", "8 MiB", "100": bytes. K, M, G, T and KB, MB, … are powers of 1000, KiB, MiB, … of 1024.
-Result<std::uint64_t> ParseSize(std::string_view text);
-
 }  // namespace headrace::datagen

@@ -116,16 +116,6 @@ TEST_F(DatagenTest, BadSizesAreRefused) {
   EXPECT_FALSE(WriteFiles({.folder = folder_}, {.count = 1}, {}).ok());
 }
 
-TEST(ParseSize, KnowsBothFamiliesOfUnits) {
-  EXPECT_EQ(*ParseSize("0"), 0u);
-  EXPECT_EQ(*ParseSize("115KB"), 115'000u);
-  EXPECT_EQ(*ParseSize("8 MiB"), 8u << 20);
-  EXPECT_EQ(*ParseSize("1.5g"), 1'500'000'000u);
-  for (const char* bad : {"", "KB", "-1", "1XB", "1i", "nan", "9e30", "1KBs"}) {
-    EXPECT_FALSE(ParseSize(bad).ok()) << bad;
-  }
-}
-
 TEST(Shapes, EachIsDistinctAndStaysInItsBox) {
   std::map<std::string, std::size_t> seen;
   for (std::size_t shape = 0; shape < kShapes.size(); ++shape) {

@@ -14,9 +14,7 @@ FileWriter::FileWriter(std::filesystem::path target)
     : target_(std::move(target)), partial_(target_.string() + ".part") {}
 
 FileWriter::~FileWriter() {
-  if (fd_ < 0) return;
-  close(fd_);
-  unlink(partial_.c_str());
+  if (fd_.valid()) unlink(partial_.c_str());
 }
 
 Status FileWriter::Failed(int error) const {
@@ -24,18 +22,20 @@ Status FileWriter::Failed(int error) const {
 }
 
 Status FileWriter::Open() {
-  fd_ = open(partial_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-  return fd_ < 0 ? Failed(errno) : Status();
+  fd_ = ScopedFd(open(partial_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666));
+  return fd_.valid() ? Status() : Failed(errno);
 }
 
 Status FileWriter::Write(std::string_view bytes) {
-  return WriteAll(fd_, std::as_bytes(std::span(bytes)), "writing " + target_.string());
+  return WriteAll(fd_.get(), std::as_bytes(std::span(bytes)), "writing " + target_.string());
 }
 
 Status FileWriter::Publish() {
-  if (rename(partial_.c_str(), target_.c_str()) != 0) return Failed(errno);
-  const int fd = std::exchange(fd_, -1);
-  return close(fd) != 0 ? Failed(errno) : Status();
+  int error = fd_.Close();
+  if (error == 0 && rename(partial_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  unlink(partial_.c_str());
+  return Failed(error);
 }
 
 Status WriteFile(const std::filesystem::path& target, std::string_view bytes) {

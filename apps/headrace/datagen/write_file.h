@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/scoped_fd.h"
 #include "headrace/status.h"
 
 namespace headrace::datagen {
@@ -26,7 +27,7 @@ class FileWriter {
 
   std::filesystem::path target_;
   std::filesystem::path partial_;
-  int fd_ = -1;
+  ScopedFd fd_;
 };
 
 // Replaces `target` by these bytes.

@@ -1,6 +1,7 @@
 #include "support/text.h"
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <ctime>
@@ -29,6 +30,19 @@ std::size_t PrintableLength(std::string_view text) {
   const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
   const bool outside = (lead == 0xED && byte(1) >= 0xA0) || (lead == 0xF4 && byte(1) >= 0x90);
   return c1_control || overlong || outside ? 0 : length;
+}
+
+// The bytes of a unit, 0 where there is none such. K and KiB are 1024, KB is 1000.
+long double BytesOf(std::string_view unit) {
+  std::string name(unit);
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (name.empty() || name == "B") return 1;
+  constexpr std::string_view kPrefixes = "KMGT";
+  const std::size_t prefix = kPrefixes.find(name.front());
+  const std::string_view rest = std::string_view(name).substr(1);
+  if (prefix == std::string_view::npos) return 0;
+  if (!rest.empty() && rest != "B" && rest != "IB") return 0;
+  return std::pow(rest == "B" ? 1000.0L : 1024.0L, prefix + 1);
 }
 
 }  // namespace
@@ -101,30 +115,19 @@ std::string ErrorText(const Status& status) {
 }
 
 Result<std::uint64_t> ParseBytes(std::string_view text) {
-  auto invalid = [text] {
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB or TiB",
-                    text));
-  };
-  std::uint64_t number = 0;
+  long double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return invalid();
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  int shift = -1;
-  static constexpr std::array<std::array<std::string_view, 3>, 5> kUnits = {{{"", "B", "b"},
-                                                                             {"KiB", "KB", "K"},
-                                                                             {"MiB", "MB", "M"},
-                                                                             {"GiB", "GB", "G"},
-                                                                             {"TiB", "TB", "T"}}};
-  for (std::size_t i = 0; i < kUnits.size(); ++i) {
-    for (const std::string_view spelling : kUnits[i]) {
-      if (unit == spelling) shift = static_cast<int>(10 * i);
-    }
+  const long double bytes = std::round(number * BytesOf(unit));
+  if (error != std::errc() || BytesOf(unit) == 0 || !(bytes >= 0 && bytes < 0x1p63L)) {
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB, TiB (1024) "
+                    "or KB, MB, GB, TB (1000)",
+                    text));
   }
-  if (shift < 0 || number > (static_cast<std::uint64_t>(INT64_MAX) >> shift)) return invalid();
-  return number << shift;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace headrace::cli

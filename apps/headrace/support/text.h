@@ -24,8 +24,8 @@ std::string UtcTime(std::chrono::system_clock::time_point time);
 // "45 s", "3 min 20 s", "2 h 5 min".
 std::string HumanSeconds(double seconds);
 
-// "8388608", "8MiB", "8MB" (as aws does: MB means 2^20 here), "5GiB", with or without a blank. At
-// most 2^63 - 1. kInvalidArgument otherwise.
+// "8388608", "8MiB", "8M" (2^20), "8MB" (10^6, as coreutils have it), "1.5 gib". Below 2^63.
+// kInvalidArgument otherwise.
 Result<std::uint64_t> ParseBytes(std::string_view text);
 
 // An error on one line: ToString(), except that Ctrl-C is called so and that a bucket which cannot

@@ -41,14 +41,18 @@ TEST(ParseBytes, TakesTheUsualSpellings) {
   EXPECT_EQ(*ParseBytes("0"), 0u);
   EXPECT_EQ(*ParseBytes("8388608"), 8388608u);
   EXPECT_EQ(*ParseBytes("8MiB"), 8388608u);
-  EXPECT_EQ(*ParseBytes("8MB"), 8388608u);
+  EXPECT_EQ(*ParseBytes("8mib"), 8388608u);
   EXPECT_EQ(*ParseBytes("8 M"), 8388608u);
+  EXPECT_EQ(*ParseBytes("8MB"), 8'000'000u);
+  EXPECT_EQ(*ParseBytes("115kB"), 115'000u);
+  EXPECT_EQ(*ParseBytes("1.5GiB"), 3u << 29);
+  EXPECT_EQ(*ParseBytes("9007199254740993"), 9007199254740993u);
   EXPECT_EQ(*ParseBytes("3TiB"), 3ull << 40);
 }
 
 TEST(ParseBytes, RefusesTheRest) {
-  for (const char* text :
-       {"", "MiB", "-1", "1.5GiB", "8mib", "8 MiB x", "99999999999999999999", "8388608TiB"}) {
+  for (const char* text : {"", "MiB", "-1", "1XB", "1i", "nan", "inf", "8 MiB x",
+                           "99999999999999999999", "8388608TiB"}) {
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
   }
 }
