@@ -1,6 +1,7 @@
 // An open file descriptor, closed with its owner.
 #pragma once
 
+#include <cerrno>
 #include <unistd.h>
 #include <utility>
 
@@ -19,10 +20,9 @@ class ScopedFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  // For those that must not stay open until the owner's end; unless it was closed already.
-  void Close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
+  // For those that must not stay open until the owner's end; unless it was closed already. Returns
+  // errno, 0 for none: some file systems (NFS, quotas) only tell here what could not be written.
+  int Close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
 
  private:
   int fd_ = -1;

@@ -152,9 +152,7 @@ class FileStore final : public Store {
  public:
   explicit FileStore(BufferPool* buffers) : buffers_(*buffers) {}
 
-  Capabilities capabilities() const override {
-    return {.any_key = false, .metadata = false, .verifies_checksum = false};
-  }
+  Capabilities capabilities() const override { return {.any_key = false, .metadata = false}; }
 
   Pending<ReadReply> Read(ReadRequest request) override { return Now<ReadReply>(ReadNow(request)); }
   Pending<ObjectInfo> Stat(const Name& name) override { return Now<ObjectInfo>(StatNow(name)); }
@@ -168,8 +166,7 @@ class FileStore final : public Store {
   Pending<Upload> CreateUpload(const Name& name, const PutOptions& options) override {
     const Result<std::string> path = PathOf(name);
     if (!path.ok()) return Now<Upload>(path.status());
-    std::error_code error;
-    fs::create_directories(fs::path(*path).parent_path(), error);
+    if (const Status made = MakeFolderOf(*path); !made.ok()) return Now<Upload>(made);
     return Now<Upload>(
         Upload{.name = name, .id = TemporaryName(*path), .if_none_match = options.if_none_match});
   }
@@ -208,9 +205,9 @@ class FileStore final : public Store {
     return Now<std::vector<Status>>(std::move(statuses));
   }
 
-  Pending<WriteReply> Copy(const Name& source, const Name& target,
-                           const PutOptions& options) override {
-    Result<ReadReply> data = ReadNow({.name = source});
+  Pending<WriteReply> Copy(const Name& source, const Name& target, const PutOptions& options,
+                           const std::string& source_etag) override {
+    Result<ReadReply> data = ReadNow({.name = source, .etag = source_etag});
     if (!data.ok()) return Now<WriteReply>(data.status());
     return Now<WriteReply>(PutNow(target, data->data, options));
   }
@@ -251,10 +248,20 @@ class FileStore final : public Store {
     return fmt::format("{}.{}", upload.id, number);
   }
 
+  static Status MakeFolderOf(const std::string& path) {
+    const fs::path folder = fs::path(path).parent_path();
+    std::error_code error;
+    fs::create_directories(folder, error);
+    return error ? ErrnoStatus(error.value(), "making", folder.string()) : Status();
+  }
+
   static Status WriteNew(const std::string& path, std::span<const std::byte> bytes) {
     ScopedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file.valid()) return ErrnoStatus(errno, "creating", path);
     Status status = WriteAll(file.get(), bytes, "writing " + path);
+    if (const int error = file.Close(); status.ok() && error != 0) {
+      status = ErrnoStatus(error, "writing", path);
+    }
     if (!status.ok()) unlink(path.c_str());
     return status;
   }
@@ -348,12 +355,11 @@ class FileStore final : public Store {
 
   Result<WriteReply> PutNow(const Name& name, const Buffer& data, const PutOptions& options) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(name));
-    std::error_code error;
     struct stat st {};
     if (!name.bucket.empty() && stat(name.bucket.c_str(), &st) != 0) {
       return ErrnoStatus(errno, "writing to", name.bucket);
     }
-    fs::create_directories(fs::path(path).parent_path(), error);
+    RETURN_IF_ERROR(MakeFolderOf(path));
     const std::string temporary = TemporaryName(path);
     RETURN_IF_ERROR(WriteNew(temporary, data.span()));
     return Publish(temporary, path, options.if_none_match);
@@ -370,6 +376,7 @@ class FileStore final : public Store {
       RETURN_IF_ERROR(CopyRest(source.get(), whole.get(), path));
       unlink(part_path.c_str());
     }
+    if (const int error = whole.Close(); error != 0) return ErrnoStatus(error, "writing", path);
     return Publish(upload.id, path, upload.if_none_match);
   }
 

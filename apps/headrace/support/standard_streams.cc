@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <unistd.h>
 
+#include "base/scoped_fd.h"
 #include "commands/command.h"
 #include "support/interrupt.h"
 
@@ -52,6 +53,8 @@ std::optional<int> DescriptorOf(const std::string& path) {
   return std::nullopt;
 }
 
+int LateError(int fd) { return ScopedFd(::dup(fd)).Close(); }
+
 void Output::Line(std::string_view line) {
   text_ += line;
   text_ += '\n';
@@ -69,6 +72,7 @@ void Output::Flush() {
 
 int Output::Finish(std::string_view who, int exit_code) {
   Flush();
+  if (ok()) error_ = LateError(::fileno(file_));
   if (ok()) return exit_code;
   if (error_ == EPIPE) {
     if (exit_code == kExitOk) DieOf(SIGPIPE);

@@ -19,6 +19,10 @@ void OpenClosedStreams();
 // /dev/fd/3 and /proc/self/fd/3.
 std::optional<int> DescriptorOf(const std::string& path);
 
+// What a file system (NFS, quotas) tells only when a descriptor is closed: errno, 0 for none. `fd`
+// stays open.
+int LateError(int fd);
+
 // fmt::print to standard error, except that it does not throw when that is full or closed: there
 // is no other place to tell it.
 template <typename... T>

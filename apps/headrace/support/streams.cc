@@ -15,6 +15,7 @@
 #include "base/file_io.h"
 #include "base/macros.h"
 #include "support/interrupt.h"
+#include "support/standard_streams.h"
 #include "support/target_folder.h"
 
 namespace headrace::cli {
@@ -92,7 +93,8 @@ Status StreamOut(Client& client, const std::string& uri, const ByteRange& range,
     left -= n;
     if (n < wanted) break;
   }
-  return {};
+  const int error = LateError(fd);
+  return error == 0 ? Status() : ErrnoStatus(error, "writing");
 }
 
 Result<std::uint64_t> StreamIn(Client& client, int fd, const std::string& uri,

@@ -109,6 +109,9 @@ Status NewFile::Publish(std::chrono::system_clock::time_point modified) {
     const timespec times[2] = {time, time};
     ::futimens(fd_.get(), times);  // a file system that keeps no times still keeps the bytes
   }
+  if (const int error = fd_.Close(); error != 0) {
+    return ErrnoStatus(error, fmt::format("writing '{}'", Printable(name_)));
+  }
   const bool keep = target_->existing_ == Existing::kKeep;
   const int error = (keep ? RenameToFreeName : RenameOver)(folder_->get(), temporary_, name_);
   if (error == EISDIR || error == ENOTEMPTY) return FolderStands(name_);
