@@ -60,7 +60,7 @@ class Counters {
   void Fault() { faults_.fetch_add(1, std::memory_order_relaxed); }
   void Throttled() { throttled_.fetch_add(1, std::memory_order_relaxed); }
 
-  RequestCounts Snapshot() const;  // admin requests are left out
+  RequestCounts Snapshot() const;  // `requests` without those of admins
   void Reset();                    // all but what is open now
   std::string ToJson() const;
 

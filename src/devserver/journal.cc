@@ -1,5 +1,6 @@
 #include "devserver/journal.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -19,6 +20,18 @@ Status AppendText(int fd, std::string_view text, const std::string& path) {
   return WriteAll(fd, std::as_bytes(std::span(text)), "writing " + path);
 }
 
+// A store's first record makes a bucket.
+bool MayBeginAStore(std::string_view line) {
+  constexpr std::string_view kBucket = R"({"b":")";
+  const std::size_t n = std::min(line.size(), kBucket.size());
+  return line.substr(0, n) == kBucket.substr(0, n);
+}
+
+Status NoJournal(const std::string& path) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("{} is no journal of this server; give an empty or new folder", path));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::Open(
@@ -28,10 +41,13 @@ Result<std::unique_ptr<Journal>> Journal::Open(
   std::ifstream in(path, std::ios::binary);
   std::string line;
   while (in && std::getline(in, line)) {
-    if (in.eof()) break;  // no newline: cut off while it was written
+    if (in.eof()) {  // no newline: cut off while it was written
+      if (records == 0 && !MayBeginAStore(line)) return NoJournal(path);
+      break;
+    }
     nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
     if (record.is_discarded()) {
-      return Status(StatusCode::kInvalidArgument,
+      return Status(StatusCode::kIo,
                     fmt::format("{} record {} is not JSON: the store was damaged", path, records));
     }
     RETURN_IF_ERROR(replay(record).WithContext(fmt::format("{} record {}", path, records)));

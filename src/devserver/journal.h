@@ -16,7 +16,8 @@ namespace headrace::devserver {
 class Journal {
  public:
   // Opens or creates `path` and calls `replay` for each record in it. A last line cut off by a
-  // crash is dropped. Errors: kIo; kInvalidArgument when a record in the middle is broken.
+  // crash is dropped. Errors: kIo, also when a record in the middle is broken; kInvalidArgument
+  // when the file is somebody else's.
   static Result<std::unique_ptr<Journal>> Open(
       const std::string& path, const std::function<Status(const nlohmann::json&)>& replay);
   ~Journal();

@@ -68,6 +68,15 @@ constexpr std::string_view kUnsupported[] = {"acl",
                                              "versions",
                                              "website"};
 
+// Headers, likewise: an object "locked" or encrypted with a key that nobody looked at.
+constexpr std::string_view kUnsupportedHeaders[] = {
+    "x-amz-copy-source-server-side-encryption-customer-algorithm",
+    "x-amz-object-lock-legal-hold",
+    "x-amz-object-lock-mode",
+    "x-amz-object-lock-retain-until-date",
+    "x-amz-server-side-encryption-customer-algorithm",
+    "x-amz-write-offset-bytes"};
+
 std::string_view BucketOfHost(std::string_view host, const std::vector<std::string>& domains) {
   host = host.substr(0, host.find(':'));
   for (const std::string& domain : domains) {
@@ -167,7 +176,8 @@ bool IsValidBucketName(std::string_view name) {
 Status FindRoute(const RequestHead& head, const QueryParams& query,
                  const std::vector<std::string>& domains, Route* route) {
   std::string_view path = head.path();
-  if (path.starts_with("/_headrace/")) {
+  route->bucket = std::string(BucketOfHost(head.Header("host"), domains));
+  if (route->bucket.empty() && path.starts_with("/_headrace/")) {
     route->op = Operation::kAdmin;
     route->key = std::string(path.substr(11));
     return Status();
@@ -175,7 +185,6 @@ Status FindRoute(const RequestHead& head, const QueryParams& query,
   auto decoded = UriDecode(path, false);
   if (!decoded) return S3Error("InvalidURI");
   std::string_view rest = std::string_view(*decoded).substr(1);
-  route->bucket = std::string(BucketOfHost(head.Header("host"), domains));
   if (route->bucket.empty()) {
     std::size_t slash = rest.find('/');
     route->bucket = std::string(rest.substr(0, slash));
@@ -195,6 +204,11 @@ Status FindRoute(const RequestHead& head, const QueryParams& query,
     if (!query.Has(name)) continue;
     route->op = Operation::kUnknown;
     return S3Error("NotImplemented", "The sub-resource is not implemented: " + std::string(name));
+  }
+  for (std::string_view name : kUnsupportedHeaders) {
+    if (!head.HasHeader(name)) continue;
+    route->op = Operation::kUnknown;
+    return S3Error("NotImplemented", "The header is not implemented: " + std::string(name));
   }
   if (route->op == Operation::kUnknown) return S3Error("MethodNotAllowed");
   return Status();

@@ -131,6 +131,8 @@ TEST_F(ServerTest, ABucketMayBeAHostName) {
   RawClient client(*server_);
   client.set_host("bucket.localhost:80");
   EXPECT_EQ(client.Call("GET", "/dir/k").body, "x");
+  EXPECT_EQ(client.Call("PUT", "/_headrace/stats", "a key").status, 200);
+  EXPECT_EQ(client.Call("GET", "/_headrace/stats").body, "a key");
   client.set_host("localhost");
   EXPECT_EQ(client.Call("GET", "/bucket/dir/k").body, "x");
 }

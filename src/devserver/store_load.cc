@@ -16,6 +16,25 @@
 #include "devserver/store.h"
 
 namespace headrace::devserver {
+namespace {
+
+// The folder belongs to the server: refuses one without a journal that holds anything but what a
+// start that was cut off leaves. Nothing in it was touched by then.
+Status CheckNewFolder(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name == "lock" || name == "journal.new") continue;
+    if (name == "data" && std::filesystem::is_empty(entry.path(), error)) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{} holds files that are no store of this server (\"{}\"); give an "
+                              "empty or new folder, and put files in with `headrace cp`",
+                              folder, name));
+  }
+  return {};
+}
+
+}  // namespace
 
 Store::Store(const Options& options)
     : options_(options), folder_(options.dir + "/data", options.max_open_files) {}
@@ -39,6 +58,8 @@ Status Store::Load() {
     return Status(StatusCode::kIo, fmt::format("the server's folder cannot be used: making {}: {}",
                                                options_.dir, error.message()));
   }
+  std::string journal_path = options_.dir + "/journal";
+  if (!std::filesystem::exists(journal_path)) RETURN_IF_ERROR(CheckNewFolder(options_.dir));
   std::string lock_path = options_.dir + "/lock";
   lock_fd_ = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) {
@@ -47,23 +68,8 @@ Status Store::Load() {
   }
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     return Status(
-        StatusCode::kInvalidArgument,
+        StatusCode::kIo,
         fmt::format("{} is in use by another server; give each its own folder", options_.dir));
-  }
-  // The folder belongs to the server: refuse one that holds something else.
-  std::string journal_path = options_.dir + "/journal";
-  if (!std::filesystem::exists(journal_path)) {
-    for (const auto& entry : std::filesystem::directory_iterator(options_.dir, error)) {
-      std::string name = entry.path().filename();
-      if (name != "lock" && name != "data" && name != "journal.new") {
-        unlink(lock_path.c_str());
-        return Status(
-            StatusCode::kInvalidArgument,
-            fmt::format("{} holds files that are no store of this server (\"{}\"); give an "
-                        "empty or new folder, and put files in with `headrace cp`",
-                        options_.dir, name));
-      }
-    }
   }
   RETURN_IF_ERROR(folder_.Create());
   if (!options_.virtual_file.empty()) {
@@ -120,11 +126,11 @@ Status Store::Replay(const nlohmann::json& record) try {
   } else if (op == "abort") {
     uploads_.erase(record.at("id").get<std::string>());
   } else {
-    return Status(StatusCode::kInvalidArgument, fmt::format("unknown operation \"{}\"", op));
+    return Status(StatusCode::kIo, fmt::format("unknown operation \"{}\"", op));
   }
   return Status();
 } catch (const nlohmann::json::exception& error) {
-  return Status(StatusCode::kInvalidArgument, error.what());
+  return Status(StatusCode::kIo, error.what());
 }
 
 Status Store::RemoveOrphans() {

@@ -473,5 +473,9 @@ def test_what_is_not_there_says_so(s3: Any, bucket: str) -> None:
         s3.get_bucket_policy(Bucket=bucket)
     assert code_of(error) == "NotImplemented"
     with pytest.raises(ClientError) as error:
+        s3.put_object(Bucket=bucket, Key="k", Body=b"", ObjectLockLegalHoldStatus="ON")
+    assert code_of(error) == "NotImplemented"
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+    with pytest.raises(ClientError) as error:
         s3.put_object(Bucket=bucket, Key="x" * 1025, Body=b"")
     assert code_of(error) == "KeyTooLongError"

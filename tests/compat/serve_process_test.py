@@ -55,20 +55,28 @@ def test_it_tells_how_to_use_it_and_ends_cleanly(tmp_path: Path) -> None:
         (["STORE", "--first-byte-ms", "nan"], 2, "not a number of 0 or more"),
         (["STORE", "--bytes-per-second", "-1"], 2, "not a number of 0 or more"),
         (["/dev/null/store"], 1, "making /dev/null/store: Not a directory"),
-        (["STORE", "--bind", "nowhere"], 1, "not an IP address"),
-        (["STORE", "--faults", "/none.json"], 1, "/none.json"),
-        (["/etc"], 1, "no store of this server"),
-        (["STORE", "--tls-cert", "/none.pem", "--tls-key", "/none.pem"], 1, "/none.pem"),
+        (["STORE", "--bind", "nowhere"], 2, "not an IP address"),
+        (["STORE", "--faults", "/none.json"], 2, "/none.json"),
+        (["FOREIGN"], 2, "no store of this server"),
+        (["JOURNAL"], 2, "no journal of this server"),
+        (["STORE", "--tls-cert", "/none.pem", "--tls-key", "/none.pem"], 2, "/none.pem"),
+        (["STORE", "--tls-cert", "/none.pem"], 2, "needs both a certificate and its key"),
     ],
 )
 def test_wrong_use_is_explained(
     tmp_path: Path, arguments: list[str], code: int, expected: str
 ) -> None:
-    filled = [str(tmp_path / "store") if a == "STORE" else a for a in arguments]
+    kept = {"FOREIGN/lock": "a", "FOREIGN/notes": "b", "JOURNAL/journal": "no newline"}
+    for name, text in kept.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    filled = [str(tmp_path / a) if a.isupper() else a for a in arguments]
     done = subprocess.run([HEADRACE, "serve", *filled], capture_output=True, text=True, timeout=20)
     assert done.returncode == code
     assert expected in done.stderr
-    assert not (tmp_path / "store").exists()
+    assert ("See headrace serve --help" in done.stderr) == (code == 2)
+    assert not (tmp_path / "STORE").exists()
+    assert {name: (tmp_path / name).read_text() for name in kept} == kept
 
 
 def test_buckets_that_are_asked_for_are_there(start: Callable[..., EmbeddedServer]) -> None:

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "devserver/server.h"
+#include "support/common_options.h"
 #include "support/location.h"
 #include "support/standard_streams.h"
 
@@ -109,7 +110,10 @@ int Serve(const ServeArguments& arguments) {
   options.model = ResolveModel(arguments);
   auto server = devserver::Server::Start(options);
   if (!server.ok()) {
-    PrintError("headrace serve: {}\n", server.status().message());
+    if (server.status().code() == StatusCode::kInvalidArgument) {
+      return UsageError("serve", server.status());
+    }
+    PrintError("headrace serve: {}\n", server.status().ToString());
     return kExitFailed;
   }
   PrintReady(**server, arguments.json);
