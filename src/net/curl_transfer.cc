@@ -1,6 +1,7 @@
 #include "net/curl_transfer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -220,7 +221,9 @@ bool CurlTransfer::DrainInstead() {
   if (!running_ || !head_done_ || handler_ == nullptr || !headers_.Has("Content-Length")) {
     return false;
   }
-  const std::uint64_t length = std::strtoull(headers_.Get("Content-Length").data(), nullptr, 10);
+  const std::string_view told = headers_.Get("Content-Length");
+  std::uint64_t length = 0;
+  std::from_chars(told.data(), told.data() + told.size(), length);
   if (length < received_ || length - received_ > kDrainLimit) return false;
   handler_ = nullptr;
   draining_ = true;

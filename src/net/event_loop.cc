@@ -122,6 +122,7 @@ class EventLoop::Impl {
 
  private:
   struct Watch {
+    bool pooled = false;    // one of our connections, which outlive their transfers
     int wanted = 0;         // what libcurl asked for, CURL_POLL_*
     std::uint32_t set = 0;  // what epoll was told
     bool registered = false;
@@ -149,8 +150,12 @@ class EventLoop::Impl {
     Watch& watch = watches_[fd];
     watch.wanted = what == CURL_POLL_REMOVE ? CURL_POLL_NONE : what;
     const std::uint32_t events = EventsFor(watch.wanted);
-    // An idle connection stays registered for reading: see the top of the header.
-    if (events == 0) return;
+    if (events == 0) {
+      // An idle connection stays registered for reading: see the top of the header. What else
+      // libcurl watches (its resolver's thread, where it looks a proxy up) is closed next.
+      if (!watch.pooled) Unwatch(fd);
+      return;
+    }
     SetEvents(fd, watch, events);
   }
 
@@ -179,7 +184,7 @@ class EventLoop::Impl {
   static void OnOpened(void* self, int fd) {
     auto& impl = *static_cast<Impl*>(self);
     impl.descriptors_.Insert(fd);
-    impl.watches_.erase(fd);
+    impl.watches_[fd] = {.pooled = true};
     impl.metrics_->connections.Add(1);
     impl.metrics_->connections_opened.Add();
   }
@@ -187,13 +192,17 @@ class EventLoop::Impl {
   static void OnClosed(void* self, int fd) {
     auto& impl = *static_cast<Impl*>(self);
     impl.descriptors_.Erase(fd);
-    // Closing alone does not end the registration while a forked child has the same socket open:
-    // its events would come for ever, under a number that is nobody's or somebody else's.
-    if (auto it = impl.watches_.find(fd); it != impl.watches_.end()) {
-      if (it->second.registered) epoll_ctl(impl.epoll_, EPOLL_CTL_DEL, fd, nullptr);
-      impl.watches_.erase(it);
-    }
+    impl.Unwatch(fd);
     impl.metrics_->connections.Add(-1);
+  }
+
+  // Closing alone does not end the registration while a forked child has the same socket open: its
+  // events would come for ever, under a number that is nobody's or somebody else's.
+  void Unwatch(int fd) {
+    auto it = watches_.find(fd);
+    if (it == watches_.end()) return;
+    if (it->second.registered) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    watches_.erase(it);
   }
 
   void Run() {

@@ -64,7 +64,7 @@ struct TransferEnd {
   enum class Kind : std::uint8_t {
     kComplete,       // the whole answer arrived
     kConnectFailed,  // no connection: refused, unreachable, or the connect timeout
-    kTlsFailed,      // certificate or handshake; trying again does not help
+    kTlsFailed,      // the certificate; trying again does not help
     kBroken,         // the connection ended before the answer did
     kBadAnswer,      // what arrived is not HTTP
     kStopped,        // the handler refused more body
