@@ -252,6 +252,42 @@ def test_ctrl_c_ends_a_wait_at_once(silent: str, wait: str) -> None:
     process.stdout.close()
 
 
+def test_ctrl_c_ends_a_batch_while_results_come_in(tmp_path: Path) -> None:
+    rules = tmp_path / "faults.json"
+    rules.write_text('[{"operation": "GetObject", "key": "00", "do": "stall", "ms": 30000}]')
+    slow = ["--bytes-per-second", "100000", "--faults", str(rules), "--bucket", "bucket"]
+    with EmbeddedServer(slow) as server:
+        script = (
+            "import headrace, sys, time\n"
+            "client = headrace.Client()\n"
+            "for i in range(48):\n"
+            "    client.put(f's3://bucket/{i:02}', b'x' * 1000)\n"
+            "uris = [f's3://bucket/{i:02}' for i in range(48)] * 40\n"
+            "print('waiting', flush=True)\n"
+            "try:\n"
+            "    list(client.get_many(uris))\n"
+            "except KeyboardInterrupt:\n"
+            "    print(time.time(), flush=True)\n"
+            "    sys.exit(3)\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **server.environment()},
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.2)
+        sent = time.time()
+        process.send_signal(signal.SIGINT)
+        caught = process.stdout.readline()
+        assert caught, "the process ended without KeyboardInterrupt"
+        assert float(caught) - sent < 0.2
+        assert process.wait(5) == 3
+        process.stdout.close()
+
+
 def wait_until_it_waits(pid: int) -> None:
     """Until the main thread has slept in a futex for a while, as it does in the engine."""
     futex = "202 "

@@ -16,6 +16,7 @@
 
 #include "base/deadline.h"
 #include "base/pending.h"
+#include "base/wait.h"
 
 namespace headrace {
 
@@ -53,11 +54,11 @@ class CompletionQueue {
     return tag;
   }
 
-  // Returns when `count` tags are there, or `stop` or `deadline` came first: to be woken once for
+  // Waits until `count` tags are there, or `stop` or `deadline` comes first: to be woken once for
   // several. REQUIRES: so many are still to come.
-  void WaitForSeveral(std::size_t count, const std::stop_token& stop, Deadline deadline) {
+  WaitEnd WaitForSeveral(std::size_t count, const std::stop_token& stop, Deadline deadline) {
     std::unique_lock lock(state_->mu);
-    WaitFor(count, lock, stop, deadline);
+    return WaitFor(count, lock, stop, deadline);
   }
 
   bool Empty() const {
@@ -73,10 +74,10 @@ class CompletionQueue {
     std::size_t awaited = 0;  // guarded by mu: somebody sleeps until `ready` has so many
   };
 
-  void WaitFor(std::size_t count, std::unique_lock<std::mutex>& lock, const std::stop_token& stop,
-               Deadline deadline) {
+  WaitEnd WaitFor(std::size_t count, std::unique_lock<std::mutex>& lock,
+                  const std::stop_token& stop, Deadline deadline) {
     State& state = *state_;
-    WaitUntilDone(state.changed, lock, stop, deadline, [&] {
+    return WaitUntilDone(state.changed, lock, stop, deadline, [&] {
       const bool enough = state.ready.size() >= count;
       state.awaited = enough ? 0 : count;
       return enough;

@@ -160,17 +160,23 @@ std::optional<GetMany::Item> GetMany::Next(const std::stop_token& stop) {
       }
       continue;
     }
-    // With a limit of its own the batch goes on when a result comes, not later.
-    const bool may_be_late = active_ >= kManyActive && options_.max_in_flight == 0;
-    if (may_be_late && done_.Empty()) {
-      const int several = std::min(active_ / 4, kMostAwaited);
-      done_.WaitForSeveral(static_cast<std::size_t>(several), stop,
-                           Deadline::After(kLongestAwaited));
-    }
-    const std::optional<std::size_t> ready = done_.Next(stop);
+    const std::optional<std::size_t> ready = WaitForOne(stop);
     if (!ready) return Item{delivered_, Status(StatusCode::kCancelled, "stopped by the caller")};
     Advance(*ready);
   }
+}
+
+// The next to advance, waking for several at a time where many are under way; nullopt when `stop`
+// or an interrupt came first.
+std::optional<std::size_t> GetMany::WaitForOne(const std::stop_token& stop) {
+  // With a limit of its own the batch goes on when a result comes, not later.
+  const bool may_be_late = active_ >= kManyActive && options_.max_in_flight == 0;
+  if (may_be_late && done_.Empty()) {
+    const auto several = static_cast<std::size_t>(std::min(active_ / 4, kMostAwaited));
+    const WaitEnd end = done_.WaitForSeveral(several, stop, Deadline::After(kLongestAwaited));
+    if (end == WaitEnd::kStopped) return std::nullopt;
+  }
+  return done_.Next(stop);
 }
 
 }  // namespace headrace::object

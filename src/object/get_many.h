@@ -51,6 +51,7 @@ class GetMany {
   void Advance(std::size_t index);
   Item Deliver(std::size_t index);
   std::optional<std::size_t> NextToDeliver() const;
+  std::optional<std::size_t> WaitForOne(const std::stop_token& stop);
 
   const Context& context_;
   const GetManyOptions options_;
