@@ -725,7 +725,7 @@ def test_an_upload_s_end_never_arrives(
 
 
 def test_the_answer_to_a_create_only_write_is_lost(
-    row: Row, connect: Connect, bucket: Bucket, faults: Callable[..., None]
+    row: Row, connect: Connect, bucket: Bucket, cli: Cli, faults: Callable[..., None]
 ) -> None:
     assert row.outcome == "success"
     for operation, body in (("PutObject", BODY), ("CompleteMultipartUpload", BODY * 20)):
@@ -740,6 +740,11 @@ def test_the_answer_to_a_create_only_write_is_lost(
             with pytest.raises(headrace.Error) as caught:
                 client.put(bucket.uri(key), body[::-1], if_none_match=True)
             assert caught.value.code == "AlreadyExists"
+    faults({"operation": "CopyObject", "do": "close", "execute": True, "times": 1})
+    bucket.put("source", BODY)
+    assert cli("cp", "--no-overwrite", bucket.uri("source"), bucket.uri("copy")).code == 0
+    assert bucket.get("copy") == BODY
+    assert cli("cp", "--no-overwrite", bucket.uri("other"), bucket.uri("copy")).code == 1
 
 
 def test_there_is_no_checksum_to_verify(

@@ -183,7 +183,7 @@ class FaultMatrix : public testing::TestWithParam<std::tuple<json, OperationUnde
       return info->size == kObjectSize ? Status() : Wrong();
     }
     if (operation == "copy") {
-      Status status = store_->Copy({bucket_, "object"}, {bucket_, "new"}, {}).Wait().status();
+      Status status = store_->Copy({bucket_, "object"}, {bucket_, "new"}, {}, "").Wait().status();
       return status.ok() ? Check("new") : status;
     }
     Status status;

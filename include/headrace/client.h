@@ -110,7 +110,8 @@ class Writer {
  public:
   virtual ~Writer() = default;
   virtual Status Write(std::span<const std::byte> bytes, std::stop_token stop = {}) = 0;
-  // The new object's ETag. After an error nothing was published, and the upload was aborted.
+  // The new object's ETag. After an error nothing was published, and the upload was aborted, as far
+  // as the service could be asked: where all answers were lost, the object may be there.
   virtual Result<std::string> Close(std::stop_token stop = {}) = 0;
   virtual void Abort() = 0;
   virtual std::uint64_t written() const = 0;  // bytes
@@ -119,8 +120,8 @@ class Writer {
 // What it hands out (batches, listers, readers, writers) must be gone before it is.
 class Client {
  public:
-  // kInvalidArgument when the options contradict each other or the endpoint is malformed; no
-  // request is sent.
+  // kInvalidArgument when the options contradict each other or the endpoint is malformed. The
+  // service is not asked anything; an instance's metadata may be, for its region.
   static Result<std::shared_ptr<Client>> Open(const ClientOptions& options);
   virtual ~Client() = default;
 

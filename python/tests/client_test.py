@@ -471,6 +471,22 @@ def test_local_files_and_memory(client: headrace.Client, tmp_path: Path) -> None
     assert (tmp_path / "a" / "key").read_bytes() == b"local"
 
 
+def test_only_a_bucket_is_deleted_as_one(client: headrace.Client, bucket: str) -> None:
+    for address in (f"{bucket}/folder/", "file:///tmp/folder"):
+        for change in (client.delete_bucket, client.create_bucket):
+            with pytest.raises(headrace.InvalidArgument, match="names no bucket"):
+                change(address)
+    assert list(client.list(f"{bucket}/")) == []
+
+
+def test_a_local_folder_that_cannot_be_made_is_told(
+    client: headrace.Client, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(headrace.NotFound, match=r"making .*folder: Not a directory"):
+        client.put(str(tmp_path / "file" / "folder" / "key"), b"")
+
+
 def test_metrics_count_requests(client: headrace.Client, bucket: str) -> None:
     client.put(f"{bucket}/key", b"x" * 100)
     before = client.metrics()['headrace_requests_total{operation="get"}']

@@ -21,9 +21,10 @@ std::string_view Version() { return HEADRACE_VERSION; }
 
 Result<std::shared_ptr<Client>> Client::Open(const ClientOptions& options) {
   RETURN_IF_ERROR(api::Validate(options));
-  static const RealClock kClock;  // stateless; providers keep a pointer to it
-  ASSIGN_OR_RETURN(s3::EngineOptions engine, api::ResolveEngineOptions(options, &kClock));
-  return std::shared_ptr<Client>(std::make_shared<api::ClientImpl>(options, std::move(engine)));
+  auto clock = std::make_unique<const RealClock>();
+  ASSIGN_OR_RETURN(s3::EngineOptions engine, api::ResolveEngineOptions(options, clock.get()));
+  return std::shared_ptr<Client>(
+      std::make_shared<api::ClientImpl>(options, std::move(engine), std::move(clock)));
 }
 
 void Client::AbandonAfterFork(std::shared_ptr<Client>& client) {
@@ -48,10 +49,12 @@ Options WithBareEtag(Options options) {
 
 }  // namespace
 
-ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options)
-    : budget_(MemoryBudget::Split(MemoryLimit(options))),
+ClientImpl::ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options,
+                       std::unique_ptr<const Clock> clock)
+    : clock_(std::move(clock)),
+      budget_(MemoryBudget::Split(MemoryLimit(options))),
       buffers_(budget_.limit(Share::kReads)),
-      engine_(std::move(engine_options), &buffers_, &clock_),
+      engine_(std::move(engine_options), &buffers_, clock_.get()),
       s3_(&engine_),
       memory_(store::MakeMemoryStore()),
       files_(store::MakeFileStore(&buffers_)) {
@@ -89,6 +92,15 @@ Result<ClientImpl::Place> ClientImpl::Find(std::string_view uri, bool needs_key)
                                                                               : &memory_context_;
   std::string text = FormatAddress(address);
   return Place{context, {std::move(address.bucket), std::move(address.key)}, std::move(text)};
+}
+
+Result<ClientImpl::Place> ClientImpl::FindBucket(std::string_view uri) const {
+  ASSIGN_OR_RETURN(Place place, Find(uri, false));
+  if (place.name.bucket.empty() || !place.name.key.empty()) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{} names no bucket: write s3://bucket", uri));
+  }
+  return place;
 }
 
 Result<ObjectInfo> ClientImpl::Head(std::string_view uri, std::stop_token stop) {
@@ -222,12 +234,12 @@ Result<std::unique_ptr<headrace::Writer>> ClientImpl::OpenWriter(std::string_vie
 }
 
 Status ClientImpl::CreateBucket(std::string_view bucket, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const Place place, Find(bucket, false));
+  ASSIGN_OR_RETURN(const Place place, FindBucket(bucket));
   return place.context->store->CreateBucket(place.name.bucket).Wait(stop).status();
 }
 
 Status ClientImpl::DeleteBucket(std::string_view bucket, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const Place place, Find(bucket, false));
+  ASSIGN_OR_RETURN(const Place place, FindBucket(bucket));
   return place.context->store->DeleteBucket(place.name.bucket).Wait(stop).status();
 }
 

@@ -19,7 +19,9 @@ namespace headrace::api {
 
 class ClientImpl final : public Client {
  public:
-  ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options);
+  // `clock` is what the engine's options point to.
+  ClientImpl(const ClientOptions& options, s3::EngineOptions engine_options,
+             std::unique_ptr<const Clock> clock);
 
   Result<ObjectInfo> Head(std::string_view uri, std::stop_token stop) override;
   Result<Object> Get(std::string_view uri, const GetOptions& options,
@@ -62,9 +64,10 @@ class ClientImpl final : public Client {
   };
   // Where an address leads. `needs_key`: a bucket alone is refused.
   Result<Place> Find(std::string_view uri, bool needs_key) const;
+  Result<Place> FindBucket(std::string_view uri) const;
 
   std::atomic<bool> descriptors_closed_{false};
-  RealClock clock_;
+  std::unique_ptr<const Clock> clock_;
   MemoryBudget budget_;
   BufferPool buffers_;
   s3::Engine engine_;

@@ -28,7 +28,6 @@ class Counter {
 class Gauge {
  public:
   void Add(std::int64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
-  void Set(std::int64_t n) { value_.store(n, std::memory_order_relaxed); }
   std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:

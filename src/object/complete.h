@@ -14,6 +14,13 @@ namespace headrace::object {
 Result<std::string> PutWhole(const Context& context, const store::Name& name, const Buffer& data,
                              const PutOptions& options, const std::stop_token& stop);
 
+// Copies a whole object within the store and returns the copy's ETag; as to create-only, likewise.
+// `source_etag`: as Store::Copy's.
+Result<std::string> CopyWhole(const Context& context, const store::Name& source,
+                              const ObjectInfo& source_info, const store::Name& target,
+                              const PutOptions& options, const std::string& source_etag,
+                              const std::stop_token& stop);
+
 // Makes an object of `size` bytes out of the parts, and returns its ETag.
 //
 // The answer to a Complete can get lost after the service acted on it, and asked again the service

@@ -61,13 +61,14 @@ Result<std::string> CopyWithin(const Context& context, const store::Name& source
   const bool in_parts = info.size > at_once;
   // Where one of the two is given, the service takes both from us; where it copies parts, all.
   PutOptions kept = options;
-  if (in_parts || !options.content_type.empty() || !options.metadata.empty()) {
+  const bool from_us = in_parts || !options.content_type.empty() || !options.metadata.empty();
+  if (from_us) {
     if (kept.content_type.empty()) kept.content_type = info.content_type;
     if (kept.metadata.empty()) kept.metadata = info.metadata;
   }
   if (!in_parts) {
-    ASSIGN_OR_RETURN(store::WriteReply reply, store.Copy(source, target, kept).Wait(stop));
-    return std::move(reply.etag);
+    const std::string version = from_us ? info.etag : "";
+    return CopyWhole(context, source, info, target, kept, version, stop);
   }
   if (kept.tags.empty()) {
     Result<std::map<std::string, std::string>> tags = store.TagsOf(source).Wait(stop);

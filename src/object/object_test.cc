@@ -94,8 +94,9 @@ class CountingStore final : public store::Store {
     return inner_->DeleteMany(bucket, keys);
   }
   Pending<store::WriteReply> Copy(const store::Name& source, const store::Name& target,
-                                  const PutOptions& options) override {
-    return inner_->Copy(source, target, options);
+                                  const PutOptions& options,
+                                  const std::string& source_etag) override {
+    return inner_->Copy(source, target, options, source_etag);
   }
   Pending<store::Part> CopyPart(const store::Upload& upload, int number, const store::Name& source,
                                 store::ReadRequest::Range range, const std::string& etag) override {
@@ -616,6 +617,12 @@ TEST_F(ObjectTest, ReaderSaysWhenTheObjectWasReplaced) {
   Put("o", Pattern(40 * kPart, 2));
   EXPECT_EQ(reader.ReadAt(39 * kPart, std::as_writable_bytes(std::span(out)), {}).status().code(),
             StatusCode::kObjectChanged);
+}
+
+TEST_F(ObjectTest, ReaderTellsNoSizeOfAnotherVersion) {
+  Put("o", Pattern(kPart, 1));
+  Reader reader(&context_, {"b", "o"}, {.if_match = "another"});
+  EXPECT_EQ(reader.Size({}).status().code(), StatusCode::kObjectChanged);
 }
 
 TEST_F(ObjectTest, WriterPublishesAnySize) {

@@ -184,8 +184,8 @@ class FolderOrderStore : public store::Store {
                                           const std::vector<std::string>&) override {
     return {};
   }
-  Pending<store::WriteReply> Copy(const store::Name&, const store::Name&,
-                                  const PutOptions&) override {
+  Pending<store::WriteReply> Copy(const store::Name&, const store::Name&, const PutOptions&,
+                                  const std::string&) override {
     return {};
   }
   Pending<store::Part> CopyPart(const store::Upload&, int, const store::Name&,

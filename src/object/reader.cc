@@ -39,8 +39,9 @@ Result<std::uint64_t> Reader::Size(const std::stop_token& stop) {
     if (size_) return *size_;
   }
   ASSIGN_OR_RETURN(const ObjectInfo info, context_.store->Stat(name_).Wait(stop));
-  size_ = info.size;
   if (etag_.empty()) etag_ = info.etag;
+  if (etag_ != info.etag) return Replaced(name_);
+  size_ = info.size;
   return *size_;
 }
 

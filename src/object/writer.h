@@ -37,7 +37,8 @@ class Writer {
   Result<std::span<std::byte>> Room(const std::stop_token& stop);
   void Filled(std::size_t bytes);
 
-  // The new object's bare ETag. After an error nothing was published.
+  // The new object's bare ETag. After an error nothing was published, as far as complete.h can
+  // tell.
   Result<std::string> Close(const std::stop_token& stop);
   void Abort();
   std::uint64_t written() const { return written_; }

@@ -30,7 +30,6 @@ ActiveRequest::ActiveRequest(const LoopContext* context, S3Request request,
       machine_(
           [&] {
             AttemptPolicy policy = *context->policy;
-            policy.deadline = policy.deadline.Earlier(request_.deadline);
             policy.hedge = policy.hedge && request_.operation == Operation::kGet;
             return policy;
           }(),
@@ -78,12 +77,9 @@ void ActiveRequest::Perform(const AttemptMachine::Actions& actions) {
     if (attempt.good && request_.operation != Operation::kGet) reply_.Restart();
   }
   switch (actions.finish) {
-    case AttemptMachine::Outcome::kSuccess: {
-      S3Reply reply = reply_.Take();
-      reply.attempts = machine_.attempts();
-      Finish(std::move(reply));
+    case AttemptMachine::Outcome::kSuccess:
+      Finish(reply_.Take());
       return;
-    }
     case AttemptMachine::Outcome::kFailed:
       Finish(WithFacts(last_failure_));
       return;
@@ -209,16 +205,15 @@ void ActiveRequest::SendWith(int slot, std::shared_ptr<const Credentials> creden
 
 void ActiveRequest::SendTo(int slot, const Route& route, const std::string& address) {
   Attempt& attempt = attempts_[static_cast<std::size_t>(slot)];
-  const bool resumed = reply_.received() > 0;
-  const bool bind = (request_.send_if_match || resumed) && !drop_if_match_ &&
-                    !context_.endpoints->refuses_if_match();
+  const bool bind = !drop_if_match_ && !context_.endpoints->refuses_if_match();
+  attempt.signed_at = context_.endpoints->SigningTime(context_.clock->WallNow());
   Result<net::Request> wire =
       BuildWireRequest({.request = request_,
                         .route = route,
                         .credentials = attempt.credentials.get(),
                         .received = reply_.received(),
                         .if_match = bind ? std::string_view(reply_.etag()) : std::string_view(),
-                        .time = context_.endpoints->SigningTime(context_.clock->WallNow())},
+                        .time = attempt.signed_at},
                        *context_.wire, *context_.signer);
   if (!wire.ok()) return Fail(slot, wire.status(), ErrorClass::kFatal);
   wire->pinned_address = address;
@@ -368,8 +363,10 @@ ServerAnswer ActiveRequest::ReadAnswer(const Attempt& attempt) const {
   answer.region = headers.Get("x-amz-bucket-region");
   answer.location = headers.Get("Location");
   if (const std::optional<WallTime> date = ParseHttpDate(headers.Get("Date"))) {
-    answer.clock_offset =
-        std::chrono::round<std::chrono::seconds>(*date - context_.clock->WallNow());
+    using std::chrono::round;
+    using std::chrono::seconds;
+    answer.clock_offset = round<seconds>(*date - context_.clock->WallNow());
+    answer.signing_offset = round<seconds>(*date - attempt.signed_at);
   }
   ParseErrorDocument(attempt.error_body, &answer);
   return answer;
@@ -377,7 +374,7 @@ ServerAnswer ActiveRequest::ReadAnswer(const Attempt& attempt) const {
 
 // There are no bytes at that offset. That is an answer: with it comes the object's size, in
 // Content-Range or, from servers that leave that out, in the error document.
-bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
+bool ActiveRequest::AcceptNothingThere(Attempt& attempt) {
   const net::Headers& headers = attempt.error_headers;
   std::optional<std::uint64_t> size;
   if (const auto range = ParseContentRange(headers.Get("Content-Range"))) size = range->size;
@@ -388,10 +385,8 @@ bool ActiveRequest::AcceptNothingThere(const Attempt& attempt) {
   const bool unchecked = drop_if_match_ || context_.endpoints->refuses_if_match();
   if (reply_.received() == 0 && unchecked && !reply_.etag().empty()) return false;
   if (!reply_.AcceptNothingThere(attempt.status, headers, *size)) return false;
-  const SteadyTime now = context_.clock->Now();
-  const int slot = attempt.slot;
-  Perform(machine_.OnGoodHead(slot, now));
-  Perform(machine_.OnComplete(slot));
+  Perform(machine_.OnGoodHead(attempt.slot, context_.clock->Now()));
+  OnWhole(attempt);
   return true;
 }
 

@@ -74,6 +74,7 @@ class ActiveRequest {
     std::string address;
     std::string proxy;
     std::shared_ptr<const Credentials> credentials;
+    WallTime signed_at{};
     int status = 0;
     bool good = false;
     net::Headers error_headers;
@@ -94,7 +95,7 @@ class ActiveRequest {
 
   void OnWhole(Attempt& attempt);
   void OnRefused(Attempt& attempt);
-  bool AcceptNothingThere(const Attempt& attempt);
+  bool AcceptNothingThere(Attempt& attempt);
   void OnBroken(Attempt& attempt, const net::TransferEnd& end);
   Status WithFacts(Status status) const;
 

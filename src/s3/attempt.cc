@@ -83,9 +83,14 @@ AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_cla
                                                   SteadyTime now, bool answered) {
   Actions actions;
   if (finished_) return actions;
-  slots_[static_cast<std::size_t>(slot)].live = false;
+  Attempt& attempt = slots_[static_cast<std::size_t>(slot)];
+  attempt.live = false;
   if (winner_ == slot) winner_.reset();
-  if (error_class == ErrorClass::kFatal) return Finish(Outcome::kFailed, std::move(actions));
+  // A hedge may fail where the first attempt does not: its credentials, its address are others.
+  const bool others_may_succeed = attempt.hedge && LiveCount() > 0;
+  if (error_class == ErrorClass::kFatal && !others_may_succeed) {
+    return Finish(Outcome::kFailed, std::move(actions));
+  }
   if (error_class == ErrorClass::kThrottle) context_.hedges->OnThrottle(now);
   if (LiveCount() > 0) return actions;  // a racer is still under way
   hedge_at_ = SteadyTime::max();

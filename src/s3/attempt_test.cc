@@ -69,6 +69,18 @@ TEST_F(AttemptTest, LateFirstByteIsHedgedTwiceAndTheFirstAnswerWins) {
   EXPECT_EQ(machine.attempts(), 3);
 }
 
+TEST_F(AttemptTest, AHedgeThatCannotBeSentDoesNotEndTheRequest) {
+  KnowTheService();
+  AttemptMachine machine = Make();
+  machine.Start(now_);
+  const auto hedge = FireTimer(machine);
+  ASSERT_TRUE(hedge.send_is_hedge);
+  const auto failed = machine.OnFailure(*hedge.send, ErrorClass::kFatal, {}, false, now_, true);
+  EXPECT_EQ(failed.finish, Outcome::kNone);
+  machine.OnGoodHead(0, now_);
+  EXPECT_EQ(machine.OnComplete(0).finish, Outcome::kSuccess);
+}
+
 TEST_F(AttemptTest, NoHedgeOnceTheAnswerBegan) {
   KnowTheService();
   AttemptMachine machine = Make();
@@ -113,9 +125,9 @@ TEST_F(AttemptTest, FatalFailureEndsAtOnceAndAbortsTheOthers) {
   AttemptMachine machine = Make();
   machine.Start(now_);
   FireTimer(machine);
-  const auto end = machine.OnFailure(1, ErrorClass::kFatal, Duration::zero(), false, now_);
+  const auto end = machine.OnFailure(0, ErrorClass::kFatal, Duration::zero(), false, now_);
   EXPECT_EQ(end.finish, Outcome::kFailed);
-  EXPECT_THAT(end.abort, ElementsAre(0));
+  EXPECT_THAT(end.abort, ElementsAre(1));
 }
 
 TEST_F(AttemptTest, TransientFailuresAreRetriedUntilAttemptsRunOut) {

@@ -94,6 +94,14 @@ std::string CopySource(std::string_view bucket, std::string_view key) {
   return fmt::format("/{}/{}", bucket, EncodePath(key));
 }
 
+void AddCopySource(std::string_view bucket, std::string_view key, std::string_view etag,
+                   S3Request& request) {
+  request.headers.emplace_back("x-amz-copy-source", CopySource(bucket, key));
+  if (!etag.empty()) {
+    request.headers.emplace_back("x-amz-copy-source-if-match", QuotedEtag(etag));
+  }
+}
+
 }  // namespace
 
 Result<ChecksumAlgorithm> ParseChecksumName(std::string_view name) {
@@ -233,9 +241,10 @@ S3Request DeleteObjects(std::string bucket, const std::vector<std::string_view>&
 }
 
 Result<S3Request> CopyObject(std::string_view source_bucket, std::string_view source_key,
-                             std::string bucket, std::string key, const PutOptions& options) {
+                             std::string_view source_etag, std::string bucket, std::string key,
+                             const PutOptions& options) {
   S3Request request = Make(Operation::kCopy, std::move(bucket), std::move(key));
-  request.headers.emplace_back("x-amz-copy-source", CopySource(source_bucket, source_key));
+  AddCopySource(source_bucket, source_key, source_etag, request);
   const bool replace = !options.metadata.empty() || !options.content_type.empty();
   if (replace) request.headers.emplace_back("x-amz-metadata-directive", "REPLACE");
   if (!options.tags.empty()) request.headers.emplace_back("x-amz-tagging-directive", "REPLACE");
@@ -250,32 +259,15 @@ S3Request CopyPart(std::string_view source_bucket, std::string_view source_key,
   const std::string part = std::to_string(number);
   S3Request request = Make(Operation::kCopyPart, std::move(bucket), std::move(key),
                            {{"partNumber", part}, {"uploadId", upload_id}});
-  request.headers.emplace_back("x-amz-copy-source", CopySource(source_bucket, source_key));
+  AddCopySource(source_bucket, source_key, source_etag, request);
   request.headers.emplace_back(
       "x-amz-copy-source-range",
       fmt::format("bytes={}-{}", range.offset, range.offset + range.length - 1));
-  if (!source_etag.empty()) {
-    request.headers.emplace_back("x-amz-copy-source-if-match", QuotedEtag(source_etag));
-  }
   return request;
 }
 
 S3Request GetTags(std::string bucket, std::string key) {
   return Make(Operation::kGetTags, std::move(bucket), std::move(key), {{"tagging", ""}});
-}
-
-Result<std::map<std::string, std::string>> ReadTags(std::string_view body) {
-  pugi::xml_document document;
-  if (!document.load_buffer(body.data(), body.size(),
-                            pugi::parse_default | pugi::parse_ws_pcdata_single) ||
-      document.child("Tagging").empty()) {
-    return Status(StatusCode::kProtocol, "the server's list of tags is not one");
-  }
-  std::map<std::string, std::string> tags;
-  for (const pugi::xml_node tag : document.child("Tagging").child("TagSet").children("Tag")) {
-    tags.emplace(tag.child_value("Key"), tag.child_value("Value"));
-  }
-  return tags;
 }
 
 S3Request CreateBucket(std::string bucket, std::string_view region) {
@@ -289,19 +281,5 @@ S3Request DeleteBucket(std::string bucket) {
 }
 
 S3Request ListBuckets() { return Make(Operation::kListBuckets, "", ""); }
-
-Result<std::vector<std::string>> ReadBuckets(std::string_view body) {
-  pugi::xml_document document;
-  if (!document.load_buffer(body.data(), body.size()) ||
-      document.child("ListAllMyBucketsResult").empty()) {
-    return Status(StatusCode::kProtocol, "the server's list of buckets is not one");
-  }
-  std::vector<std::string> names;
-  for (const pugi::xml_node bucket :
-       document.child("ListAllMyBucketsResult").child("Buckets").children("Bucket")) {
-    names.emplace_back(bucket.child_value("Name"));
-  }
-  return names;
-}
 
 }  // namespace headrace::s3

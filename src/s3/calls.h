@@ -54,18 +54,18 @@ S3Request DeleteObject(std::string bucket, std::string key);
 // REQUIRES: at most 1,000 keys, each of which XML can carry.
 S3Request DeleteObjects(std::string bucket, const std::vector<std::string_view>& keys);
 
+// `source_etag`, bare: this version or an error; "": whatever is there.
 Result<S3Request> CopyObject(std::string_view source_bucket, std::string_view source_key,
-                             std::string bucket, std::string key, const PutOptions& options);
+                             std::string_view source_etag, std::string bucket, std::string key,
+                             const PutOptions& options);
 S3Request CopyPart(std::string_view source_bucket, std::string_view source_key,
                    S3Request::Range range, std::string_view source_etag, std::string bucket,
                    std::string key, std::string_view upload_id, int number);
 
 S3Request GetTags(std::string bucket, std::string key);
-Result<std::map<std::string, std::string>> ReadTags(std::string_view body);
 
 S3Request CreateBucket(std::string bucket, std::string_view region);
 S3Request DeleteBucket(std::string bucket);
 S3Request ListBuckets();
-Result<std::vector<std::string>> ReadBuckets(std::string_view body);
 
 }  // namespace headrace::s3

@@ -9,8 +9,8 @@ Dispatcher::Dispatcher(const EngineContext& context, const FlowControl::Limits& 
     : metrics_(*context.metrics),
       random_(seed),
       flow_(limits),
-      loop_(std::make_unique<net::EventLoop>(context.transport, &context.metrics->loops)) {
-  context_ = {.loop = loop_.get(),
+      loop_(context.transport, &context.metrics->loops) {
+  context_ = {.loop = &loop_,
               .resolver = context.resolver,
               .credentials = context.credentials,
               .endpoints = context.endpoints,
@@ -25,27 +25,23 @@ Dispatcher::Dispatcher(const EngineContext& context, const FlowControl::Limits& 
 }
 
 Dispatcher::~Dispatcher() {
-  // Requests belong to the loop's thread, so they end there, before the thread does.
-  auto [ended, promise] = MakePending<bool>();
-  auto shared = std::make_shared<Promise<bool>>(std::move(promise));
-  loop_->Post([this, shared] {
+  // Requests belong to the loop's thread, so they end there: before the thread does, which ends
+  // with what was posted last.
+  loop_.Post([this] {
     queue_.clear();
     while (!requests_.empty()) Cancel(requests_.begin()->first);
     ShowGauges();
-    shared->Set(true);
   });
-  (void)ended.Wait();
-  loop_.reset();
 }
 
 Pending<S3Reply> Dispatcher::Submit(S3Request request) {
   auto [pending, promise] = MakePending<S3Reply>();
   const std::uint64_t id = last_id_.fetch_add(1) + 1;
   if (!request.into.empty()) promise.WritesToCaller();
-  promise.OnCancel([this, id] { loop_->Post([this, id] { Cancel(id); }); });
+  promise.OnCancel([this, id] { loop_.Post([this, id] { Cancel(id); }); });
   auto job = std::make_shared<std::pair<S3Request, Promise<S3Reply>>>(std::move(request),
                                                                       std::move(promise));
-  loop_->Post([this, id, job] { Enqueue(id, std::move(job->first), std::move(job->second)); });
+  loop_.Post([this, id, job] { Enqueue(id, std::move(job->first), std::move(job->second)); });
   return std::move(pending);
 }
 
@@ -78,7 +74,7 @@ void Dispatcher::OnDone(std::uint64_t id) {
   requests_.erase(id);
   // From the queue of posted work, so that a row of instant failures does not recurse.
   if (!queue_.empty()) {
-    loop_->Post([this] { StartQueued(); });
+    loop_.Post([this] { StartQueued(); });
   } else {
     ShowGauges();
   }

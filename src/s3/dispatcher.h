@@ -34,7 +34,7 @@ class Dispatcher {
   Pending<S3Reply> Submit(S3Request request);
 
   // See net::EventLoop.
-  void CloseInheritedDescriptors() { loop_->CloseInheritedDescriptors(); }
+  void CloseInheritedDescriptors() { loop_.CloseInheritedDescriptors(); }
 
  private:
   // Loop thread only, all of these.
@@ -60,8 +60,7 @@ class Dispatcher {
   std::int64_t shown_queued_ = 0;
   std::int64_t shown_limit_ = 0;
 
-  std::unique_ptr<net::EventLoop>
-      loop_;  // last made, first destroyed: its thread uses all of the above
+  net::EventLoop loop_;  // last made, first destroyed: its thread uses all of the above
 };
 
 }  // namespace headrace::s3

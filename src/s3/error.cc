@@ -49,7 +49,7 @@ bool NamesAnotherRegion(const ServerAnswer& answer, const RequestFacts& facts) {
 }
 
 bool SkewIsNoticeable(const ServerAnswer& answer) {
-  return answer.clock_offset > kNoticeableSkew || answer.clock_offset < -kNoticeableSkew;
+  return answer.signing_offset > kNoticeableSkew || answer.signing_offset < -kNoticeableSkew;
 }
 
 }  // namespace

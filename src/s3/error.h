@@ -33,8 +33,10 @@ struct ServerAnswer {
   std::string region;      // x-amz-bucket-region or <Region>: where the bucket is
   std::string endpoint;    // <Endpoint> of a redirect
   std::string location;    // the Location header of a redirect
-  // The server's Date minus our clock; 0 when it sent no Date.
+  // The server's Date minus our clock, and minus the time that the request was signed with; 0 when
+  // it sent no Date.
   std::chrono::seconds clock_offset{0};
+  std::chrono::seconds signing_offset{0};
 };
 
 // What was asked, as far as messages and classes depend on it.

@@ -81,8 +81,10 @@ TEST(ErrorClass, GuessesWhatHeadLeavesOut) {
 
   ServerAnswer skewed = Answer(403);
   skewed.clock_offset = std::chrono::minutes(-20);
+  EXPECT_EQ(Classify(skewed, kRead), ErrorClass::kFatal) << "signed with the right time";
+  skewed.signing_offset = std::chrono::minutes(-20);
   EXPECT_EQ(Classify(skewed, kRead), ErrorClass::kClockSkew);
-  skewed.clock_offset = std::chrono::seconds(30);
+  skewed.signing_offset = std::chrono::seconds(30);
   EXPECT_EQ(Classify(skewed, kRead), ErrorClass::kFatal);
 }
 

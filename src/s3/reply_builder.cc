@@ -136,7 +136,8 @@ bool ReplyBuilder::AcceptNothingThere(int status, const net::Headers& headers,
 }
 
 std::uint64_t ReplyBuilder::MostBytes() const {
-  return request_.operation == Operation::kGet ? request_.keep_at_most : kDocumentLimit;
+  if (request_.operation != Operation::kGet) return kDocumentLimit;
+  return request_.range ? request_.range->length : request_.keep_at_most;
 }
 
 void ReplyBuilder::StartBody(std::optional<std::uint64_t> length) {

@@ -150,6 +150,17 @@ TEST_F(ReplyBuilderTest, KeepsAtMostWhatIsWanted) {
   EXPECT_EQ(kept.object_size, 9U);
 }
 
+TEST_F(ReplyBuilderTest, KeepsOfARangeWhatWasAskedForWhereTheServerSendsAll) {
+  request_.range = S3Request::Range{0, 4};
+  ReplyBuilder reply = Make();
+  const std::string huge = std::to_string(std::uint64_t{1} << 50);
+  ASSERT_TRUE(reply.Accept(200, Head({{"Content-Length", huge}, {"ETag", "e"}})).ok());
+  EXPECT_FALSE(reply.Append(Bytes("123456")));
+  EXPECT_TRUE(reply.cut_short());
+  EXPECT_TRUE(reply.Verify().ok());
+  EXPECT_EQ(reply.Take().body.view(), "1234");
+}
+
 TEST_F(ReplyBuilderTest, GrowsWhereNoLengthIsTold) {
   ReplyBuilder reply = Make();
   ASSERT_TRUE(reply.Accept(200, Head({{"ETag", "e"}})).ok());

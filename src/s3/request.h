@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/deadline.h"
 #include "headrace/buffer.h"
 #include "net/http.h"
 
@@ -67,15 +66,11 @@ struct S3Request {
   std::optional<Range> range;
   // Bare ETag: the answer must be this version, else kObjectChanged.
   std::string etag;
-  // Ask the service to refuse another version (If-Match) rather than only checking its answer.
-  bool send_if_match = true;
   // Where the body goes; else into fresh memory. Ranged requests only: range.length bytes.
   std::span<std::byte> into;
   // Without a range: keep at most this many bytes and stop there.
   std::uint64_t keep_at_most = UINT64_MAX;
   bool verify_checksum = false;
-
-  Deadline deadline;
 };
 
 struct S3Reply {
@@ -85,9 +80,8 @@ struct S3Reply {
   std::uint64_t received = 0;  // bytes of body kept
   // The whole object's bytes, from Content-Range or Content-Length; nullopt when not told.
   std::optional<std::uint64_t> object_size;
-  bool cut_short = false;  // there was more than keep_at_most
+  bool cut_short = false;  // there was more than was asked for
   bool verified = false;   // the bytes were compared with the object's stored checksum
-  int attempts = 1;
 };
 
 // "bytes 0-99/1234" -> first byte and whole size. nullopt when it is not of that form; the size is

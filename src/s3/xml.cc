@@ -1,6 +1,5 @@
 #include "s3/xml.h"
 
-#include <charconv>
 #include <cstring>
 
 #include "base/macros.h"
@@ -72,21 +71,7 @@ std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-Result<StoredChecksum> ReadChecksum(pugi::xml_node parent) {
-  const std::string type = ChildText(parent, "ChecksumType");
-  for (const ChecksumAlgorithm algorithm : kChecksumAlgorithms) {
-    const std::string value = ChildText(parent, std::string(ChecksumElement(algorithm)).c_str());
-    if (!value.empty()) return ParseStoredChecksum(algorithm, value, type);
-  }
-  return StoredChecksum{};
-}
-
-Result<WrittenObject> ReadWrittenObject(pugi::xml_node root) {
-  WrittenObject object;
-  object.etag = BareEtag(ChildText(root, "ETag"));
-  ASSIGN_OR_RETURN(object.checksum, ReadChecksum(root));
-  return object;
-}
+std::string ReadEtag(pugi::xml_node root) { return std::string(BareEtag(ChildText(root, "ETag"))); }
 
 }  // namespace
 
@@ -112,11 +97,7 @@ bool ParseErrorDocument(std::string_view body, ServerAnswer* answer) {
 std::optional<std::uint64_t> ParseActualObjectSize(std::string_view body) {
   XmlAnswer xml;
   if (body.empty() || !ParseXml(body, "the error answer", &xml).ok()) return std::nullopt;
-  const std::string text = ChildText(xml.root, "ActualObjectSize");
-  std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return size;
+  return ParseNumber<std::uint64_t>(ChildText(xml.root, "ActualObjectSize"));
 }
 
 Result<std::string> ParseInitiateMultipartUpload(std::string_view body) {
@@ -130,14 +111,14 @@ Result<std::string> ParseInitiateMultipartUpload(std::string_view body) {
   return upload_id;
 }
 
-Result<WrittenObject> ParseCompleteMultipartUpload(std::string_view body) {
+Result<std::string> ParseCompleteMultipartUpload(std::string_view body) {
   XmlAnswer xml;
   RETURN_IF_ERROR(ParseXmlRoot(body, "CompleteMultipartUploadResult",
                                "the answer to CompleteMultipartUpload", &xml));
-  return ReadWrittenObject(xml.root);
+  return ReadEtag(xml.root);
 }
 
-Result<WrittenObject> ParseCopyResult(std::string_view body) {
+Result<std::string> ParseCopyResult(std::string_view body) {
   XmlAnswer xml;
   constexpr std::string_view kWhat = "the answer to CopyObject";
   RETURN_IF_ERROR(ParseXml(body, kWhat, &xml));
@@ -148,7 +129,27 @@ Result<WrittenObject> ParseCopyResult(std::string_view body) {
         fmt::format("{} is a <{}>, not the <CopyObjectResult> or <CopyPartResult> expected", kWhat,
                     name.substr(0, 40)));
   }
-  return ReadWrittenObject(xml.root);
+  return ReadEtag(xml.root);
+}
+
+Result<std::map<std::string, std::string>> ParseTagging(std::string_view body) {
+  XmlAnswer xml;
+  RETURN_IF_ERROR(ParseXmlRoot(body, "Tagging", "the answer to GetObjectTagging", &xml));
+  std::map<std::string, std::string> tags;
+  for (const pugi::xml_node tag : xml.root.child("TagSet").children("Tag")) {
+    tags.emplace(ChildText(tag, "Key"), ChildText(tag, "Value"));
+  }
+  return tags;
+}
+
+Result<std::vector<std::string>> ParseBuckets(std::string_view body) {
+  XmlAnswer xml;
+  RETURN_IF_ERROR(ParseXmlRoot(body, "ListAllMyBucketsResult", "the answer to ListBuckets", &xml));
+  std::vector<std::string> names;
+  for (const pugi::xml_node bucket : xml.root.child("Buckets").children("Bucket")) {
+    names.push_back(ChildText(bucket, "Name"));
+  }
+  return names;
 }
 
 Result<std::vector<DeleteFailure>> ParseDeleteResult(std::string_view body) {

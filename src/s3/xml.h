@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,13 +31,14 @@ std::optional<std::uint64_t> ParseActualObjectSize(std::string_view body);
 // The upload id.
 Result<std::string> ParseInitiateMultipartUpload(std::string_view body);
 
-struct WrittenObject {
-  std::string etag;         // without quotes; "" when the server sent none
-  StoredChecksum checksum;  // of kind kNone when the server sent none that we know
-};
-// CompleteMultipartUploadResult, CopyObjectResult and CopyPartResult.
-Result<WrittenObject> ParseCompleteMultipartUpload(std::string_view body);
-Result<WrittenObject> ParseCopyResult(std::string_view body);
+// CompleteMultipartUploadResult; CopyObjectResult and CopyPartResult: the ETag without quotes, ""
+// when the server sent none.
+Result<std::string> ParseCompleteMultipartUpload(std::string_view body);
+Result<std::string> ParseCopyResult(std::string_view body);
+
+// Tagging and ListAllMyBucketsResult.
+Result<std::map<std::string, std::string>> ParseTagging(std::string_view body);
+Result<std::vector<std::string>> ParseBuckets(std::string_view body);
 
 struct DeleteFailure {
   std::string key;

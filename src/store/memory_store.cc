@@ -195,12 +195,15 @@ class MemoryStore final : public Store {
     return Now<std::vector<Status>>(std::vector<Status>(keys.size()));
   }
 
-  Pending<WriteReply> Copy(const Name& source, const Name& target,
-                           const PutOptions& options) override {
+  Pending<WriteReply> Copy(const Name& source, const Name& target, const PutOptions& options,
+                           const std::string& source_etag) override {
     std::lock_guard lock(mu_);
     Result<Stored*> found = Find(source);
     if (!found.ok()) return Now<WriteReply>(found.status());
     const Stored object = **found;
+    if (!source_etag.empty() && object.etag != source_etag) {
+      return Now<WriteReply>(Status(StatusCode::kObjectChanged, source.key + " was replaced"));
+    }
     PutOptions kept = options;
     if (options.metadata.empty() && options.content_type.empty()) {
       kept.metadata = object.options.metadata;

@@ -38,9 +38,9 @@ Status ToStatus(const std::string& bucket, const s3::DeleteFailure& failure) {
 
 Result<ReadReply> ToReadReply(Result<S3Reply> r) {
   RETURN_IF_ERROR(r.status());
-  if (r->cut_short && !r->object_size) {
+  if (!r->object_size && (r->cut_short || r->status == 206)) {
     return Status(StatusCode::kProtocol,
-                  "the server sent a large object without telling its length");
+                  "the server sent a part of an object without telling its size");
   }
   ObjectInfo info = s3::InfoFromHeaders(r->headers);
   ReadReply reply;
@@ -94,7 +94,6 @@ Pending<ReadReply> S3Store::Read(ReadRequest request) {
   get.into = request.into;
   get.keep_at_most = request.keep_at_most;
   get.verify_checksum = request.verify && !request.range;
-  get.deadline = request.deadline;
   return Map<ReadReply>(engine_.Submit(std::move(get)), ToReadReply);
 }
 
@@ -129,7 +128,7 @@ Pending<std::map<std::string, std::string>> S3Store::TagsOf(const Name& name) {
                                        r.status().info().s3_code == "NoSuchTagSet";
                      if (none) return Tags();
                      RETURN_IF_ERROR(r.status());
-                     return s3::ReadTags(r->body.view());
+                     return s3::ParseTagging(r->body.view());
                    });
 }
 
@@ -211,9 +210,8 @@ Pending<WriteReply> S3Store::CompleteUpload(const Upload& upload, const std::vec
                                         upload.if_none_match)),
       [](Result<S3Reply> r) -> Result<WriteReply> {
         RETURN_IF_ERROR(r.status());
-        ASSIGN_OR_RETURN(s3::WrittenObject written,
-                         s3::ParseCompleteMultipartUpload(r->body.view()));
-        return WriteReply{.etag = std::move(written.etag)};
+        ASSIGN_OR_RETURN(std::string etag, s3::ParseCompleteMultipartUpload(r->body.view()));
+        return WriteReply{.etag = std::move(etag)};
       });
 }
 
@@ -237,30 +235,29 @@ Pending<std::vector<Status>> S3Store::DeleteMany(const std::string& bucket,
                                   });
 }
 
-Pending<WriteReply> S3Store::Copy(const Name& source, const Name& target,
-                                  const PutOptions& options) {
+Pending<WriteReply> S3Store::Copy(const Name& source, const Name& target, const PutOptions& options,
+                                  const std::string& source_etag) {
   Result<S3Request> request =
-      s3::CopyObject(source.bucket, source.key, target.bucket, target.key, options);
+      s3::CopyObject(source.bucket, source.key, source_etag, target.bucket, target.key, options);
   if (!request.ok()) return Failed<WriteReply>(request.status());
-  return Map<WriteReply>(
-      engine_.Submit(std::move(*request)), [](Result<S3Reply> r) -> Result<WriteReply> {
-        RETURN_IF_ERROR(r.status());
-        ASSIGN_OR_RETURN(s3::WrittenObject written, s3::ParseCopyResult(r->body.view()));
-        return WriteReply{.etag = std::move(written.etag)};
-      });
+  return Map<WriteReply>(engine_.Submit(std::move(*request)),
+                         [](Result<S3Reply> r) -> Result<WriteReply> {
+                           RETURN_IF_ERROR(r.status());
+                           ASSIGN_OR_RETURN(std::string etag, s3::ParseCopyResult(r->body.view()));
+                           return WriteReply{.etag = std::move(etag)};
+                         });
 }
 
 Pending<Part> S3Store::CopyPart(const Upload& upload, int number, const Name& source,
                                 ReadRequest::Range range, const std::string& source_etag) {
-  return Map<Part>(
-      engine_.Submit(s3::CopyPart(source.bucket, source.key, {range.offset, range.length},
-                                  source_etag, upload.name.bucket, upload.name.key, upload.id,
-                                  number)),
-      [number, size = range.length](Result<S3Reply> r) -> Result<Part> {
-        RETURN_IF_ERROR(r.status());
-        ASSIGN_OR_RETURN(s3::WrittenObject written, s3::ParseCopyResult(r->body.view()));
-        return Part{number, std::move(written.etag), "", size};
-      });
+  return Map<Part>(engine_.Submit(s3::CopyPart(
+                       source.bucket, source.key, {range.offset, range.length}, source_etag,
+                       upload.name.bucket, upload.name.key, upload.id, number)),
+                   [number, size = range.length](Result<S3Reply> r) -> Result<Part> {
+                     RETURN_IF_ERROR(r.status());
+                     ASSIGN_OR_RETURN(std::string etag, s3::ParseCopyResult(r->body.view()));
+                     return Part{number, std::move(etag), "", size};
+                   });
 }
 
 Pending<Nothing> S3Store::CreateBucket(const std::string& bucket) {
@@ -276,7 +273,7 @@ Pending<std::vector<std::string>> S3Store::ListBuckets() {
   return Map<std::vector<std::string>>(engine_.Submit(s3::ListBuckets()),
                                        [](Result<S3Reply> r) -> Result<std::vector<std::string>> {
                                          RETURN_IF_ERROR(r.status());
-                                         return s3::ReadBuckets(r->body.view());
+                                         return s3::ParseBuckets(r->body.view());
                                        });
 }
 

@@ -33,8 +33,8 @@ class S3Store final : public Store {
   Pending<Nothing> Delete(const Name& name) override;
   Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
                                           const std::vector<std::string>& keys) override;
-  Pending<WriteReply> Copy(const Name& source, const Name& target,
-                           const PutOptions& options) override;
+  Pending<WriteReply> Copy(const Name& source, const Name& target, const PutOptions& options,
+                           const std::string& source_etag) override;
   Pending<Part> CopyPart(const Upload& upload, int number, const Name& source,
                          ReadRequest::Range range, const std::string& source_etag) override;
   Pending<Nothing> CreateBucket(const std::string& bucket) override;

@@ -49,7 +49,6 @@ struct ReadRequest {
   // Compare a whole object with the checksum stored with it, where there is one
   // (kChecksumMismatch).
   bool verify = true;
-  Deadline deadline;
 };
 
 struct ReadReply {
@@ -105,8 +104,7 @@ struct Capabilities {
   // Lists in bytewise order of keys, as far as is known: then a listing may be cut into parts that
   // are asked for side by side, until a key out of order shows otherwise.
   bool bytewise_order = true;
-  bool metadata = true;  // keeps content type and user metadata
-  bool verifies_checksum = true;
+  bool metadata = true;             // keeps content type and user metadata
   std::uint64_t min_part_size = 0;  // of all parts but the last
   int max_parts = 10'000;
   std::uint64_t max_put_size = std::uint64_t{5} << 30;
@@ -140,9 +138,9 @@ class Store {
   virtual Pending<std::vector<Status>> DeleteMany(const std::string& bucket,
                                                   const std::vector<std::string>& keys) = 0;
   // Within this store. Content type and metadata go along unless one of them is given, tags unless
-  // tags are given.
+  // tags are given. `source_etag`: this version or an error; "": whatever is there.
   virtual Pending<WriteReply> Copy(const Name& source, const Name& target,
-                                   const PutOptions& options) = 0;
+                                   const PutOptions& options, const std::string& source_etag) = 0;
   // A part from a range of an object.
   virtual Pending<Part> CopyPart(const Upload& upload, int number, const Name& source,
                                  ReadRequest::Range range, const std::string& source_etag) = 0;

@@ -322,13 +322,14 @@ TEST_P(StoreConformance, CreateOnlyHoldsForCopiesToo) {
                   .ok());
   Put("o", "old");
   Result<WriteReply> reply =
-      store_->Copy({bucket_, "source"}, {bucket_, "o"}, {.if_none_match = true}).Wait({}, Soon());
+      store_->Copy({bucket_, "source"}, {bucket_, "o"}, {.if_none_match = true}, "")
+          .Wait({}, Soon());
   if (!GetParam().ignores_create_only_copies) {
     EXPECT_EQ(reply.status().code(), StatusCode::kAlreadyExists) << reply.status().ToString();
     EXPECT_EQ(Get("o"), "old");
   }
   // How the source was made says nothing about the copy.
-  reply = store_->Copy({bucket_, "source"}, {bucket_, "o"}, {}).Wait({}, Soon());
+  reply = store_->Copy({bucket_, "source"}, {bucket_, "o"}, {}, "").Wait({}, Soon());
   EXPECT_TRUE(reply.ok()) << reply.status().ToString();
   EXPECT_EQ(Get("o"), "new");
 }
@@ -374,7 +375,7 @@ TEST_P(StoreConformance, CopiesKeepBytesAndMetadata) {
                   .Wait({}, Soon())
                   .ok());
   Result<WriteReply> copied =
-      store_->Copy({bucket_, "k+1 %41"}, {bucket_, "copy"}, {}).Wait({}, Soon());
+      store_->Copy({bucket_, "k+1 %41"}, {bucket_, "copy"}, {}, "").Wait({}, Soon());
   ASSERT_TRUE(copied.ok()) << copied.status().ToString();
   EXPECT_EQ(Get("copy"), "bytes");
   if (!store_->capabilities().metadata) return;
@@ -391,7 +392,7 @@ TEST_P(StoreConformance, TagsAreKeptAndTold) {
                   .Wait({}, Soon())
                   .ok());
   Put("plain", "x");
-  ASSERT_TRUE(store_->Copy({bucket_, "tagged"}, {bucket_, "copy"}, {}).Wait({}, Soon()).ok());
+  ASSERT_TRUE(store_->Copy({bucket_, "tagged"}, {bucket_, "copy"}, {}, "").Wait({}, Soon()).ok());
   EXPECT_EQ(*store_->TagsOf({bucket_, "tagged"}).Wait({}, Soon()), tags);
   EXPECT_EQ(store_->TagsOf({bucket_, "plain"}).Wait({}, Soon())->size(), 0U);
   EXPECT_EQ(*store_->TagsOf({bucket_, "copy"}).Wait({}, Soon()), tags);
