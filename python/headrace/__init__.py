@@ -23,6 +23,7 @@ from ._errors import (
 )
 from ._io import ObjectReader, ObjectWriter
 from ._native import Data, version
+from ._text import TextWriter
 
 __version__ = version()
 
@@ -45,6 +46,7 @@ __all__ = [
     "ObjectInfo",
     "ObjectReader",
     "ObjectWriter",
+    "TextWriter",
     "Throttled",
     "Timeout",
     "Unreachable",

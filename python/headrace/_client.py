@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ._config import ClientConfig
 from ._errors import Error, InvalidArgument
 from ._io import MOST_BYTES, ObjectReader, ObjectWriter, open_mode, put_options
 from ._native import Data
+from ._text import TextWriter
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -353,6 +355,17 @@ class Client:
     def open(
         self,
         uri: str,
+        mode: Literal["r", "rt"],
+        *,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.TextIOWrapper: ...
+
+    @overload
+    def open(
+        self,
+        uri: str,
         mode: Literal["wb", "xb"],
         *,
         content_type: str | None = None,
@@ -365,11 +378,15 @@ class Client:
         expected_size: int | None = None,
     ) -> ObjectWriter: ...
 
+    @overload
     def open(
         self,
         uri: str,
-        mode: str = "rb",
+        mode: Literal["w", "wt", "x", "xt"],
         *,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
         content_type: str | None = None,
         storage_class: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -378,13 +395,35 @@ class Client:
         kms_key_id: str | None = None,
         checksum_algorithm: str | None = None,
         expected_size: int | None = None,
-    ) -> ObjectReader | ObjectWriter:
+    ) -> TextWriter: ...
+
+    def open(
+        self,
+        uri: str,
+        mode: str = "rb",
+        *,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        content_type: str | None = None,
+        storage_class: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        server_side_encryption: str | None = None,
+        kms_key_id: str | None = None,
+        checksum_algorithm: str | None = None,
+        expected_size: int | None = None,
+    ) -> ObjectReader | ObjectWriter | io.TextIOWrapper:
         """Opens an object as a file. What is not explained here describes a new object as in `put`.
 
         Parameters
         ----------
-        mode : {"rb", "wb", "xb"}
-            ``xb`` creates only: closing raises :class:`AlreadyExists` when the object is there.
+        mode : {"rb", "wb", "xb", "r", "w", "x"}
+            ``x`` creates only: closing raises :class:`AlreadyExists` when the object is there.
+            Without ``b`` the file is one of text.
+        encoding, errors, newline : str, optional
+            For text only, as the built-in `open` takes them; but the encoding is UTF-8 when it is
+            not given.
         expected_size : int, optional
             Bytes that will be written, for streams so long that parts of one size do not reach.
 
@@ -393,7 +432,11 @@ class Client:
         NotFound
             When the object to read is not there: at once, not at the first read.
         """
-        kind = open_mode(mode)
+        kind, text = open_mode(mode)
+        if not text and (encoding, errors, newline) != (None, None, None):
+            raise InvalidArgument(f"mode {mode!r}: encoding, errors and newline are only for text")
+        if encoding is None:
+            encoding = "utf-8"
         options = put_options(
             content_type=content_type,
             storage_class=storage_class,
@@ -409,9 +452,10 @@ class Client:
                 raise InvalidArgument(f"{', '.join(options)}: only for writing")
             reader = ObjectReader(self._native, uri)
             _ = reader.size
-            return reader
+            return io.TextIOWrapper(reader, encoding, errors, newline) if text else reader
         options["if_none_match"] = kind == "x"
-        return ObjectWriter(self._native.open_writer(uri, options), uri)
+        writer = ObjectWriter(self._native.open_writer(uri, options), uri)
+        return TextWriter(writer, encoding, errors, newline) if text else writer
 
     def create_bucket(self, bucket: str) -> None:
         """Creates a bucket, given by its name or as ``s3://bucket``."""

@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """Settings of a client; the first seven are the S3 Connector's, by name and by place.
+    """Settings of a client; the first six are the S3 Connector's, by name and by place.
 
     Parameters
     ----------

@@ -22,11 +22,26 @@ if TYPE_CHECKING:
 # Reads above this many bytes ask for the size first, where it is not known yet: memory is taken for
 # what is there, not for what was asked.
 LARGE_READ = 64 << 20
+# What `peek` looks at: small, because each line costs a copy of what is left of it.
+PIECE = 8 << 10
 # Beyond what files and services count in.
 MOST_BYTES = (1 << 63) - 1
 
 
 _T = TypeVar("_T")
+
+
+def read_line(peek: Callable[[], bytes], read: Callable[[int], bytes], limit: int | None) -> bytes:
+    """One line, as `readline` gives it: where there is a `peek`, io's own goes past the limit."""
+    left = MOST_BYTES if limit is None or limit < 0 else limit
+    parts: list[bytes] = []
+    while left > 0 and (piece := peek()):
+        part = read(min(left, piece.find(b"\n") + 1 or len(piece)))
+        parts.append(part)
+        left -= len(part)
+        if part.endswith(b"\n"):
+            break
+    return b"".join(parts)
 
 
 class _Turn:
@@ -71,6 +86,8 @@ class ObjectReader(io.BufferedIOBase):
         self._sequential = sequential
         self._position = 0
         self._native: _native.Reader | None = None
+        # What `peek` looked at last, and where it begins: of the version that the reader reads.
+        self._piece = (0, b"")
         # By process: a fork's child has none of the threads that may hold the parent's.
         self._turns: dict[int, _Turn] = {}
 
@@ -84,6 +101,7 @@ class ObjectReader(io.BufferedIOBase):
             raise ValueError("I/O operation on closed file")
         native = self._native  # another thread may close meanwhile
         if native is None or not native.alive():
+            self._piece = (0, b"")
             native = self._client.open_reader(self._uri, self._size, self._etag, self._sequential)
             self._native = native
         return native
@@ -137,9 +155,18 @@ class ObjectReader(io.BufferedIOBase):
             size = min(size, self._left())
         if size == 0:
             return b""
+        start, piece = self._piece
+        skip = self._position - start
+        if skip >= 0 and skip + size <= len(piece):
+            data = piece[skip : skip + size]
+        else:  # all of it from the engine, whose read-ahead follows large reads
+            data = self._fetch(reader, size)
+        self._position += len(data)
+        return data
+
+    def _fetch(self, reader: _native.Reader, size: int) -> bytes:
         data = reader.read(self._position, size)
         self._note_version(reader)
-        self._position += len(data)
         return data
 
     def _left(self) -> int:
@@ -148,6 +175,23 @@ class ObjectReader(io.BufferedIOBase):
     def read1(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes; 1 MiB when no size is given."""
         return self.read((1 << 20) if size < 0 else size)
+
+    def peek(self, size: int = 0, /) -> bytes:
+        """The next bytes, without moving: at least one unless at the end, whatever `size` says."""
+        return self._in_turn(self._peek)
+
+    def _peek(self) -> bytes:
+        reader = self._reader()
+        start, piece = self._piece
+        skip = self._position - start
+        if not 0 <= skip < len(piece):
+            piece, skip = self._fetch(reader, PIECE), 0
+            self._piece = (self._position, piece)
+        return piece[skip:]
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Up to the next newline, with it; `size` bytes at most, when it is not negative."""
+        return self._in_turn(lambda: read_line(self._peek, self._read, size))
 
     def readinto(self, buffer: Buffer, /) -> int:
         """Fills a writable buffer; returns how many bytes, fewer than it holds only at the end."""
@@ -191,6 +235,7 @@ class ObjectReader(io.BufferedIOBase):
     def close(self) -> None:
         # Not in its turn: a read under way goes on, those that wait find it closed.
         native, self._native = self._native, None
+        self._piece = (0, b"")
         if native is not None:
             native.close()
         super().close()
@@ -200,7 +245,8 @@ class ObjectWriter(io.BufferedIOBase):
     """Writes one object: published by `close`, and not at all otherwise.
 
     Leaving a ``with`` block by an exception, and dropping the writer unclosed, abort. So does a
-    failed write: the object that was there before stays.
+    failed write: the object that was there before stays. But :class:`io.TextIOWrapper` and
+    :class:`io.BufferedWriter` around it close it even then: for text open in mode ``w``.
     """
 
     def __init__(self, native: _native.Writer, uri: str) -> None:
@@ -230,8 +276,7 @@ class ObjectWriter(io.BufferedIOBase):
         except (TypeError, BufferError):  # of the argument: nothing was taken
             raise
         except BaseException as error:
-            self._failed = self._failed or error  # of several threads the first knows why
-            self.abort()
+            self._fail(error)
             raise
         with self._counting:
             self._position += count
@@ -246,6 +291,11 @@ class ObjectWriter(io.BufferedIOBase):
         """Nothing becomes visible before `close`."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
+
+    def _fail(self, error: BaseException) -> None:
+        """Aborts, and has `close` say why."""
+        self._failed = self._failed or error  # of several threads the first knows why
+        self.abort()
 
     def abort(self) -> None:
         """Ends without publishing; does nothing after `close`."""
@@ -294,14 +344,14 @@ class ObjectWriter(io.BufferedIOBase):
             super().close()
 
 
-def open_mode(mode: str) -> str:
-    """Checks a mode as `open` knows them; text belongs to :class:`io.TextIOWrapper`."""
-    if mode not in ("rb", "wb", "xb"):
+def open_mode(mode: str) -> tuple[str, bool]:
+    """What a mode of `open` asks for: to read (r), write (w) or create (x); and whether as text."""
+    if mode not in ("rb", "wb", "xb", "r", "w", "x", "rt", "wt", "xt"):
         raise InvalidArgument(
-            f"mode {mode!r}: objects are opened with 'rb', 'wb', or 'xb' (create only); for text "
-            f"wrap the result in io.TextIOWrapper"
+            f"mode {mode!r}: objects are opened with 'rb', 'wb', or 'xb' (create only), and as "
+            f"text with 'r', 'w', or 'x'"
         )
-    return mode[0]
+    return mode[0], not mode.endswith("b")
 
 
 def put_options(**given: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from multiprocessing import context, reduction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _native
@@ -102,7 +101,8 @@ class SharedListing:
 def _from_process(process: int, fd: int, identity: str) -> _native.Listing | None:
     """The listing that a living process of this host holds under this descriptor."""
     try:
-        own = os.open(Path("/proc") / str(process) / "fd" / str(fd), os.O_RDONLY)
+        # Not waiting: by now the number may be a pipe's.
+        own = os.open(f"/proc/{process}/fd/{fd}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:

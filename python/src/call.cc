@@ -118,7 +118,20 @@ bool Interrupted() {
     }
     gil.emplace();
   }
-  return PyErr_CheckSignals() != 0;
+  // What was raised before (we are cleaning up after it) would turn the handler's call into a
+  // SystemError.
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyErr_CheckSignals() == 0) {
+    PyErr_Restore(type, value, trace);
+    return false;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return true;
 }
 
 HeldBuffer::HeldBuffer(nb::handle object, bool writable) {

@@ -83,12 +83,6 @@ void BindStreams(nb::module_& module) {
            [](HeldReader& self) {
              return Unwrap(self.Call([](Reader& reader) { return reader.Size(); }));
            })
-      .def(
-          "prefetch",
-          [](HeldReader& self, std::uint64_t offset) {
-            self.Call([&](Reader& reader) { return reader.Prefetch(offset), 0; });
-          },
-          nb::arg("offset"))
       .def("etag",
            [](const HeldReader& self) {
              return ToText(self.Call([](Reader& reader) { return reader.Etag(); }));
@@ -118,10 +112,7 @@ void BindStreams(nb::module_& module) {
         self.Release();
       });
 
-  nb::class_<HeldBatch>(module, "Batch")
-      .def("next", &NextOfBatch)
-      .def("close", &HeldBatch::Release);
-
+  nb::class_<HeldBatch>(module, "Batch").def("next", &NextOfBatch);
   nb::class_<HeldLister>(module, "Lister").def("next_page", &NextPage);
 }
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gc
 import io
+import multiprocessing
 import os
+import pickle
 import random
 import signal
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -147,7 +151,7 @@ class TestReader:
         with pytest.raises(FileNotFoundError):
             client.open(f"{bucket}/missing")
 
-    @pytest.mark.parametrize("mode", ["r", "w", "rw", "r+b", "ab", ""])
+    @pytest.mark.parametrize("mode", ["rw", "r+", "r+b", "a", "ab", "b", "rtb", ""])
     def test_other_modes_are_refused(self, client: headrace.Client, bucket: str, mode: Any) -> None:
         with pytest.raises(headrace.InvalidArgument, match="mode"):
             client.open(f"{bucket}/key", mode)
@@ -236,6 +240,385 @@ class TestReader:
             reader.read(0)
             reader.close()
             thread.join()
+
+
+LINES = b"".join(b"%d," % number * (number % 7) + b"\n" for number in range(10_000))
+CONTENTS = {
+    "empty": b"",
+    "one byte": b"x",
+    "no final newline": b"a\nb",
+    "newlines only": b"\n" * 20_000,
+    "many short lines": LINES,
+    "lines over several pieces": b"\n".join(b"x" * size for size in (8191, 8192, 8193, 50_000, 3)),
+    "more than a part": b"y" * (PART + 5) + b"\r\nend\n",
+}
+
+
+class TestLines:
+    @pytest.fixture(params=CONTENTS)
+    def both(
+        self, client: headrace.Client, bucket: str, request: pytest.FixtureRequest
+    ) -> tuple[headrace.ObjectReader, io.BytesIO]:
+        """A reader of an object, and what it is to be like."""
+        client.put(f"{bucket}/key", CONTENTS[request.param])
+        return client.open(f"{bucket}/key"), io.BytesIO(CONTENTS[request.param])
+
+    def test_are_those_of_a_file(self, both: Any) -> None:
+        reader, like = both
+        assert list(reader) == list(like)
+        assert reader.readline() == b"" == reader.peek()
+
+    @pytest.mark.parametrize("hint", [-1, 0, 1, 10_000])
+    def test_readlines(self, both: Any, hint: int) -> None:
+        reader, memory = both
+        like = io.BufferedReader(memory)  # as files do: memory stops a line earlier
+        assert reader.readlines(hint) == like.readlines(hint)
+        assert reader.tell() == like.tell()
+
+    @pytest.mark.parametrize("limit", [0, 1, 9000])
+    def test_readline_with_a_limit(self, both: Any, limit: int) -> None:
+        reader, like = both
+        for _ in range(20):
+            assert reader.readline(limit) == like.readline(limit)
+            assert reader.tell() == like.tell()
+
+    def test_between_reads_and_seeks(self, both: Any) -> None:
+        reader, like = both
+        choose = random.Random(1)
+        size = len(like.getvalue())
+        for _ in range(500):
+            count = choose.choice([0, 1, 10, 1000, 8192, 8193, 20_000])
+            place = choose.randrange(size + 10)
+            use: tuple[Any, ...] = choose.choice(
+                [
+                    ("readline",),
+                    ("readline", count),
+                    ("read", count),
+                    ("readinto", bytearray(count)),
+                    ("seek", place),
+                    ("seek", -min(9, like.tell()), os.SEEK_CUR),
+                ]
+            )
+            assert getattr(reader, use[0])(*use[1:]) == getattr(like, use[0])(*use[1:])
+            assert next(reader, None) == next(like, None)
+            assert reader.tell() == like.tell()
+            seen = reader.peek()
+            assert like.getvalue()[like.tell() :].startswith(seen)
+            assert seen or like.tell() >= size
+
+    def test_csv(self, client: headrace.Client, bucket: str) -> None:
+        rows = [["a", "zwölf\nlines"], ["b", 'a "quote"']] * 2000
+        with client.open(f"{bucket}/rows.csv", "w", newline="") as writer:
+            csv.writer(writer).writerows(rows)
+        with client.open(f"{bucket}/rows.csv", "r", newline="") as reader:
+            assert list(csv.reader(reader)) == rows
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_pickles(self, client: headrace.Client, bucket: str, protocol: int) -> None:
+        values = [list(range(5000)), b"x" * 300_000, {"text": "zwölf"}, bytearray(100_000), None]
+        with client.open(f"{bucket}/key", "wb") as writer:
+            for value in values:
+                pickle.dump(value, writer, protocol)
+            writer.write(b"rest")
+        with client.open(f"{bucket}/key") as reader:
+            assert [pickle.load(reader) for _ in values] == values
+            assert reader.read() == b"rest"
+
+    def test_ask_the_engine_about_once_a_piece(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", LINES)
+        reader = client.open(f"{bucket}/key")
+        native = reader._reader()
+        sizes: list[int] = []
+
+        class Counting:
+            def read(self, offset: int, size: int) -> bytes:
+                sizes.append(size)
+                return native.read(offset, size)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(native, name)
+
+        reader._native = Counting()  # type: ignore[assignment]
+        assert sum(1 for _ in reader) == 10_000
+        assert len(sizes) < len(LINES) / 1000
+        # Large reads go straight to the engine, also from within what was peeked at.
+        sizes.clear()
+        reader.seek(0)
+        assert reader.readline() == b"\n"
+        assert reader.read(100_000) == LINES[1:100_001]
+        assert sizes[-1] == 100_000
+
+    def test_end_with_the_reader(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", LINES)
+        reader = client.open(f"{bucket}/key")
+        assert reader.peek() == reader.peek(1) == LINES[: len(reader.peek())] != b""
+        reader.close()
+        for use in (reader.peek, reader.read1, reader.readline):
+            with pytest.raises(ValueError, match="closed"):
+                use()
+
+    def test_a_child_does_not_go_on_with_lines_of_another_version(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        client.put(f"{bucket}/key", LINES)
+        reader = client.open(f"{bucket}/key")
+        assert reader.readline() == b"\n"
+
+        def child(expected: bytes | None) -> None:
+            if expected is not None:
+                assert reader.readline() == expected
+                return
+            with pytest.raises(headrace.ObjectChanged):
+                reader.readline()
+
+        def run(expected: bytes | None) -> int | None:
+            fork = multiprocessing.get_context("fork")
+            process = fork.Process(target=child, args=(expected,))
+            process.start()
+            process.join(60)
+            return process.exitcode
+
+        assert run(b"1,\n") == 0
+        client.put(f"{bucket}/key", LINES[::-1])
+        assert run(None) == 0
+        assert reader.readline() == b"1,\n"
+
+    def test_threads_that_share_it_get_whole_lines(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        client.put(f"{bucket}/key", LINES)
+        reader = client.open(f"{bucket}/key")
+        with ThreadPoolExecutor(8) as pool:
+            taken = list(pool.map(lambda _: list(reader), range(8)))
+        assert sorted(line for lines in taken for line in lines) == sorted(
+            LINES.splitlines(keepends=True)
+        )
+
+
+class TestText:
+    def test_is_published_on_close(self, client: headrace.Client, bucket: str) -> None:
+        writer = client.open(f"{bucket}/key", "w", content_type="text/plain")
+        assert isinstance(writer, headrace.TextWriter) and isinstance(writer, io.TextIOBase)
+        assert writer.write("zwölf\n") == 6
+        writer.writelines(["and ", "more\n"])
+        print("lines", file=writer)
+        writer.flush()
+        with pytest.raises(headrace.NotFound):
+            client.head(f"{bucket}/key")
+        writer.close()
+        writer.close()
+        assert bytes(client.get(f"{bucket}/key")) == "zwölf\nand more\nlines\n".encode()
+        assert client.head(f"{bucket}/key").content_type == "text/plain"
+        with pytest.raises(ValueError, match="closed"):
+            writer.write("x")
+        writer.abort()
+        with client.open(f"{bucket}/key", "r") as reader:
+            assert reader.readlines() == ["zwölf\n", "and more\n", "lines\n"]
+
+    @pytest.mark.parametrize("length", [10, PART])
+    @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+    def test_an_exception_publishes_nothing(
+        self,
+        client: headrace.Client,
+        bucket: str,
+        length: int,
+        error: type[BaseException],
+        uploads: Any,
+    ) -> None:
+        client.put(f"{bucket}/key", b"old")
+        with pytest.raises(error, match="the user's"), client.open(f"{bucket}/key", "w") as writer:
+            for _ in range(3):
+                writer.write("x" * length)
+            raise error("the user's")
+        writer.close()
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+        assert uploads() == []
+
+    @pytest.mark.parametrize("length", [10, PART])
+    def test_dropping_it_unclosed_publishes_nothing(
+        self, client: headrace.Client, bucket: str, length: int, uploads: Any
+    ) -> None:
+        client.put(f"{bucket}/key", b"old")
+        for in_a_cycle in (False, True):
+            writer: Any = client.open(f"{bucket}/key", "w")
+            writer.write("x" * length)
+            writer.write("x" * length)
+            if in_a_cycle:
+                writer.cycle = writer
+            del writer
+            gc.collect()
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+        assert uploads() == []
+
+    def test_abort_publishes_nothing(self, client: headrace.Client, bucket: str) -> None:
+        client.put(f"{bucket}/key", b"old")
+        with client.open(f"{bucket}/key", "w") as writer:
+            writer.write("x")
+            writer.abort()
+            with pytest.raises(ValueError, match="closed"):
+                writer.write("x")
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+
+    def test_what_cannot_be_encoded_publishes_nothing(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        client.put(f"{bucket}/key", b"old")
+        with (
+            pytest.raises(UnicodeEncodeError),
+            client.open(f"{bucket}/key", "w", encoding="ascii") as writer,
+        ):
+            print("zw", "ölf", file=writer)
+        writer = client.open(f"{bucket}/key", "w", encoding="ascii")
+        with pytest.raises(UnicodeEncodeError):
+            writer.writelines(["zw", "ölf"])
+        with pytest.raises(headrace.InvalidArgument, match="a write failed before"):
+            writer.close()
+        writer.close()
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+
+    @pytest.mark.parametrize("way", ["close", "flush", "detach"])
+    def test_a_failed_flush_publishes_nothing(
+        self, client: headrace.Client, bucket: str, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        client.put(f"{bucket}/key", b"old")
+        writer = client.open(f"{bucket}/key", "w")
+        writer.write("pending")
+
+        def fail(data: object) -> int:
+            raise OSError("of the flush")
+
+        monkeypatch.setattr(writer.buffer, "write", fail)
+        with pytest.raises(OSError, match="of the flush"):
+            getattr(writer, way)()
+        with pytest.raises(headrace.InvalidArgument, match="a write failed before"):
+            writer.close()
+        writer.close()
+        with pytest.raises(ValueError, match="closed"):
+            writer.flush()
+        assert bytes(client.get(f"{bucket}/key")) == b"old"
+
+    def test_an_error_of_the_service_reaches_the_caller(self, client: headrace.Client) -> None:
+        with pytest.raises(headrace.NotFound), client.open("s3://no-such-bucket/key", "w") as file:
+            file.write("x")
+        writer = client.open("s3://no-such-bucket/key", "w")
+        with pytest.raises(headrace.NotFound):
+            for _ in range(8):
+                writer.write("x" * PART)
+        with pytest.raises(headrace.InvalidArgument, match="a write failed before"):
+            writer.close()
+
+    def test_goes_on_after_an_argument_of_the_wrong_type(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        with client.open(f"{bucket}/key", "w") as writer:
+            with pytest.raises(TypeError):
+                writer.write(b"x")  # type: ignore[arg-type]
+            writer.write("good")
+        assert bytes(client.get(f"{bucket}/key")) == b"good"
+
+    def test_create_only(self, client: headrace.Client, bucket: str) -> None:
+        with client.open(f"{bucket}/key", "x") as writer:
+            writer.write("first")
+        with pytest.raises(FileExistsError), client.open(f"{bucket}/key", "xt") as writer:
+            writer.write("second")
+        assert bytes(client.get(f"{bucket}/key")) == b"first"
+
+    def test_nested_blocks_publish_once(self, client: headrace.Client, bucket: str) -> None:
+        with pytest.raises(RuntimeError), client.open(f"{bucket}/key", "w") as writer:
+            with writer:
+                writer.write("whole")
+            raise RuntimeError("after it was published")
+        assert bytes(client.get(f"{bucket}/key")) == b"whole"
+
+    def test_detach_hands_over_what_publishes(self, client: headrace.Client, bucket: str) -> None:
+        writer = client.open(f"{bucket}/key", "w")
+        writer.write("text, ")
+        binary = writer.detach()
+        with pytest.raises(ValueError, match="detached"):
+            writer.write("x")
+        with pytest.raises(ValueError, match="detached"):
+            writer.close()
+        del writer
+        gc.collect()
+        assert isinstance(binary, headrace.ObjectWriter)
+        binary.write(b"bytes")
+        binary.close()
+        assert bytes(client.get(f"{bucket}/key")) == b"text, bytes"
+
+    def test_an_exception_after_detach_publishes_nothing(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        with pytest.raises(RuntimeError), client.open(f"{bucket}/key", "w") as writer:
+            writer.write("x")
+            binary = writer.detach()
+            raise RuntimeError
+        binary.close()
+        with pytest.raises(headrace.NotFound):
+            client.head(f"{bucket}/key")
+
+    @pytest.mark.parametrize("encoding", [None, "utf-8-sig", "UTF16", "utf-16-le", "utf-32"])
+    @pytest.mark.parametrize("newline", [None, "", "\n", "\r", "\r\n"])
+    def test_newlines_and_encodings_are_those_of_files(
+        self,
+        client: headrace.Client,
+        bucket: str,
+        tmp_path: Path,
+        encoding: str | None,
+        newline: str | None,
+    ) -> None:
+        text = "a\nzwölf\r\nc\rd" * 3000
+        path = tmp_path / "file"
+        with (
+            client.open(f"{bucket}/key", "wt", encoding=encoding, newline=newline) as writer,
+            path.open("w", encoding=encoding or "utf-8", newline=newline) as file,
+        ):
+            writer.write(text)
+            file.write(text)
+        assert bytes(client.get(f"{bucket}/key")) == path.read_bytes()
+        with (
+            client.open(f"{bucket}/key", "rt", encoding=encoding, newline=newline) as reader,
+            path.open(encoding=encoding or "utf-8", newline=newline) as file,
+        ):
+            assert list(reader) == list(file)
+            assert reader.seek(0) == 0 and file.seek(0) == 0
+            assert reader.read(7) == file.read(7)
+            place = reader.tell()
+            assert place == file.tell()
+            rest = reader.read()
+            assert rest == file.read()
+            assert reader.seek(place) == place and reader.read() == rest
+
+    def test_errors_of_encoding_are_handled_as_asked(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        with client.open(f"{bucket}/key", "w", encoding="ascii", errors="replace") as writer:
+            writer.write("zwölf")
+        assert bytes(client.get(f"{bucket}/key")) == b"zw?lf"
+        client.put(f"{bucket}/key", b"zw\xf6lf")
+        with client.open(f"{bucket}/key", "r", errors="ignore") as reader:
+            assert reader.read() == "zwlf"
+        with pytest.raises(UnicodeDecodeError), client.open(f"{bucket}/key", "r") as reader:
+            reader.read()
+
+    @pytest.mark.parametrize("mode", ["rb", "wb", "xb"])
+    @pytest.mark.parametrize("option", ["encoding", "errors", "newline"])
+    def test_its_options_are_refused_for_bytes(
+        self, client: headrace.Client, bucket: str, mode: Any, option: str
+    ) -> None:
+        options: dict[str, Any] = {option: ""}
+        with pytest.raises(headrace.InvalidArgument, match=f"{option}.* only for text"):
+            client.open(f"{bucket}/key", mode, **options)
+
+    def test_what_is_not_there_shows_at_open(self, client: headrace.Client, bucket: str) -> None:
+        with pytest.raises(FileNotFoundError):
+            client.open(f"{bucket}/missing", "r")
+
+    def test_options_of_new_objects_are_refused_for_reading(
+        self, client: headrace.Client, bucket: str
+    ) -> None:
+        options: dict[str, Any] = {"content_type": "text/plain"}
+        with pytest.raises(headrace.InvalidArgument, match="content_type: only for writing"):
+            client.open(f"{bucket}/key", "r", **options)
 
 
 class TestWriter:

@@ -250,6 +250,23 @@ class TestReaders:
             reader.seek(4)
             assert reader.read(4) == body(4)[4:8]
 
+    @pytest.mark.parametrize(
+        "kind", [S3ReaderConstructor.sequential(), S3ReaderConstructor.range_based(buffer_size=0)]
+    )
+    def test_lines_and_pickles_are_read_in_pieces(self, bucket: str, kind: Any) -> None:
+        lines = b"".join(b"%d\n" % number for number in range(5000)) + b"x" * 20_000
+        headrace.Client().put(f"{bucket}/key", pickle.dumps("first") + lines)
+        dataset = S3MapDataset.from_objects([f"{bucket}/key"], reader_constructor=kind)
+        with dataset[0] as reader:
+            assert pickle.load(reader) == "first"
+            place = reader.tell()
+            seen = reader.peek()
+            assert len(seen) > 1000 and lines.startswith(seen) and reader.tell() == place
+            assert list(reader) == list(io.BytesIO(lines))
+            assert reader.peek() == b""
+            reader.seek(-3, os.SEEK_END)
+            assert reader.peek(1) == b"xxx" == reader.read()
+
     def test_large_objects_are_streamed(self, bucket: str, monkeypatch: Any) -> None:
         monkeypatch.setattr("headrace.torch._dataset.LARGEST_WHOLE", 1000)
         client = headrace.Client()
@@ -321,7 +338,7 @@ class TestReaders:
         reader = S3MapDataset.from_prefix(filled, reader_constructor=kind)[9]
         reader.close()
         reader.close()
-        for use in (reader.read, reader.read1, reader.tell, lambda: reader.seek(0)):
+        for use in (reader.read, reader.read1, reader.peek, reader.tell, lambda: reader.seek(0)):
             with pytest.raises(ValueError, match="closed"):
                 use()
         with pytest.raises(ValueError, match="closed"):
@@ -665,8 +682,9 @@ class TestLoader:
 
     def test_warns_once_where_it_finds_nothing(self, monkeypatch: Any) -> None:
         monkeypatch.setattr(loader_module, "_warned", False)
-        with pytest.warns(UserWarning, match="no data set with a prefetch method"):
+        with pytest.warns(UserWarning, match="no data set with a prefetch method") as warned:
             DataLoader(range(3))
+        assert warned[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert len(list(DataLoader(range(3)))) == 3
@@ -679,6 +697,25 @@ class TestLoader:
         assert [tuple(item) for item in DataLoader(dataset, None)] == list(EXPECTED.items())
         loader = DataLoader(dataset, 16, num_workers=2, in_order=False, collate_fn=plain)
         assert dict(item for batch in loader for item in batch) == EXPECTED
+
+    def test_what_a_signal_handler_lost_is_fetched_again(self, filled: str) -> None:
+        dataset = S3MapDataset.from_prefix(filled, transform=to_hash)
+        announced = dataset.prefetch(range(20))
+        fetches = announced.fetches
+        assert fetches is not None
+        fetches._native.next()  # handed over, and lost on the way
+        found = dict(dataset.__getitems__(range(10)))
+        found.update(dataset[index] for index in range(10, 20))
+        assert found.items() <= EXPECTED.items()
+        assert len(found) == 20
+
+    def test_a_wrong_index_is_told_in_its_place(self, filled: str) -> None:
+        dataset = S3MapDataset.from_prefix(filled, transform=to_hash)
+        batches = [[0, 1], [2, 3], [4, COUNT]]
+        served = iter(DataLoader(dataset, batch_sampler=batches, collate_fn=plain))
+        assert len(next(served)) == len(next(served)) == 2
+        with pytest.raises(IndexError, match=f"index {COUNT}"):
+            next(served)
 
     def test_refuses_a_negative_depth(self) -> None:
         with pytest.raises(ValueError, match="prefetch_batches"):

@@ -25,13 +25,16 @@ class Fetches:
         self._native = native
         self._results: dict[int, _native.Data | BaseException] = {}
 
-    def result(self, place: int) -> _native.Data:
-        """Waits for the fetch at this place; once for each."""
+    def result(self, place: int) -> _native.Data | None:
+        """Waits for the fetch at this place; once for each.
+
+        None when it is lost: a signal handler raised while it was handed over with others.
+        """
         with self._lock:
             while place not in self._results:
                 results = self._native.next()
                 if not results:
-                    raise LookupError(f"place {place} of a batch of fetches was taken before")
+                    return None
                 self._results.update(results)
             result = self._results.pop(place)
         if isinstance(result, BaseException):
@@ -112,7 +115,7 @@ class Announced:
                 return fetches, place
             return None
 
-    def take(self, claim: Claim) -> _native.Data:
-        """Waits for what was claimed."""
+    def take(self, claim: Claim) -> _native.Data | None:
+        """Waits for what was claimed; None when it was lost."""
         fetches, place = claim
         return fetches.result(place)

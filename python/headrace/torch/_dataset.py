@@ -150,11 +150,9 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
             return self._transform(self._stream(index))
         client = self._connect()
         claim = self._announced.claim(index)
-        data = (
-            self._announced.take(claim)
-            if claim is not None
-            else self._listing.native.get(client, index)
-        )
+        data = self._announced.take(claim) if claim is not None else None
+        if data is None:
+            data = self._listing.native.get(client, index)
         return self._transform(MemoryReader(data.uri, data))
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
@@ -175,18 +173,18 @@ class S3MapDataset(torch.utils.data.Dataset[Any]):
         samples = []
         fetched = 0
         for position, index in enumerate(places):
-            reader: S3Reader
             if self._streams(index):
-                reader = self._stream(index)
-            elif position in claims:
+                samples.append(self._transform(self._stream(index)))
+                continue
+            data = None
+            if position in claims:
                 data = self._announced.take(claims.pop(position))
-                reader = MemoryReader(data.uri, data)
-            else:
-                assert batch is not None
+            elif batch is not None:
                 data = batch.result(fetched)
-                reader = MemoryReader(data.uri, data)
                 fetched += 1
-            samples.append(self._transform(reader))
+            if data is None:
+                data = self._listing.native.get(client, index)
+            samples.append(self._transform(MemoryReader(data.uri, data)))
         return samples
 
     def prefetch(self, indices: Iterable[int]) -> AnnouncedBatch:

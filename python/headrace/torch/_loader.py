@@ -12,6 +12,8 @@ from typing import Any
 import torch.utils.data
 from torch.utils.data import dataloader as torch_loader
 
+from .._errors import Error
+
 
 class Indices(list[int]):
     """A batch of indices that carries those of later batches of the same worker.
@@ -110,7 +112,10 @@ class AnnouncingDataset:
                 tell(self._announced.popleft(), "drop")
             self._epoch = indices.epoch
         for batch in indices.ahead:
-            handles = announce(self.dataset, batch)
+            try:
+                handles = announce(self.dataset, batch)
+            except (LookupError, Error):
+                handles = []  # a hint: the fetch of that batch says it, in its place
             tell(handles, "keep")
             self._announced.append(handles)
         while len(self._announced) > self._depth + 1:  # the current one among them
@@ -206,7 +211,7 @@ def warn_once(dataset: Any) -> None:
         warnings.warn(
             f"headrace.torch.DataLoader found no data set with a prefetch method below "
             f"{type(dataset).__name__}: it works as torch's, without look-ahead",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

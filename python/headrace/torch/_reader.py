@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
-from .._io import ObjectReader
+from .._io import PIECE, ObjectReader, read_line
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -84,6 +84,13 @@ class MemoryReader(S3Reader):
     def read1(self, size: int = -1, /) -> bytes:
         return self.read(size)
 
+    def peek(self, size: int = 0, /) -> bytes:
+        self._check_open()
+        return self._view[self._position : self._position + PIECE].tobytes()
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return read_line(self.peek, self.read, size)
+
     def readinto(self, buffer: Buffer, /) -> int:
         self._check_open()
         target = memoryview(buffer).cast("B")
@@ -139,6 +146,12 @@ class StreamReader(S3Reader):
 
     def read1(self, size: int = -1, /) -> bytes:
         return self._reader.read1(size)
+
+    def peek(self, size: int = 0, /) -> bytes:
+        return self._reader.peek(size)
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self._reader.readline(size)
 
     def readinto(self, buffer: Buffer, /) -> int:
         return self._reader.readinto(buffer)
