@@ -178,7 +178,7 @@ class SeaweedServer(S3Server):
 
 
 class MotoServer(S3Server):
-    """moto: takes every key and any credentials; checks no signature."""
+    """moto: takes every key without a line feed and any credentials; checks no signature."""
 
     name = "moto"
 

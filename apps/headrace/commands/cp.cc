@@ -34,8 +34,9 @@ never outside the target folder: keys with '..', '//' or a leading '/', and thos
 symbolic link, are refused and listed. It keeps the permissions of the file that it replaces. A target
 such as /dev/stdout, a pipe or a device is written to. With --no-overwrite every file, pipe or device
 that stands there stays as it is and counts as failed; - and open descriptors are written to.
-Ctrl-C leaves no half file and no open upload; kill -9 and a crash leave .headrace-PID-NUMBER.part files
-in the target folder, which may be deleted, and uploads that a lifecycle rule of the bucket should end.
+Ctrl-C leaves no half file, and no open upload but one that the service had not confirmed yet; kill -9
+and a crash leave .headrace-PID-NUMBER.part files in the target folder, which may be deleted, and
+uploads that a lifecycle rule of the bucket should end.
 
 Exit status: 0 when all was copied, 1 when some of it was not, 2 for wrong use (nothing was done);
 after Ctrl-C the command dies of the signal, and of SIGPIPE (141 in a shell) when nobody reads what it
