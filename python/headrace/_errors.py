@@ -17,7 +17,7 @@ _DETAILS = re.compile(
     r"(?:, request id (?P<request_id>[^\s,\]]+))?"
     r'(?:, bucket (?P<bucket>"(?:[^"\\]|\\.)*"))?'
     r'(?:, key (?P<key>"(?:[^"\\]|\\.)*"))?'
-    r"(?:, (?P<attempts>\d+) attempts)?"
+    r"(?:, (?P<attempts>\d+) attempts?)?"
     r"(?:, (?P<elapsed>[\d.]+) s)?\]"
 )
 
@@ -100,7 +100,7 @@ class Error(Exception):
         if self.key:
             details += f", key {json.dumps(self.key)}"
         if self.attempts:
-            details += f", {self.attempts} attempts"
+            details += f", {self.attempts} attempt" + ("s" if self.attempts > 1 else "")
         if self.elapsed:
             details += f", {self.elapsed:.3f} s"
         return f"{self.message} [{details}]"
