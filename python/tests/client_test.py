@@ -487,6 +487,19 @@ def test_a_local_folder_that_cannot_be_made_is_told(
         client.put(str(tmp_path / "file" / "folder" / "key"), b"")
 
 
+def test_a_plain_name_is_a_file_in_the_working_directory(
+    client: headrace.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    large = b"x" * (20 << 20)  # in parts
+    client.put("small", b"small")
+    client.put("large", large)
+    with client.open("written", "wb") as writer:
+        writer.write(b"written")
+    found = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert found == {"small": b"small", "large": large, "written": b"written"}
+
+
 def test_metrics_count_requests(client: headrace.Client, bucket: str) -> None:
     client.put(f"{bucket}/key", b"x" * 100)
     before = client.metrics()['headrace_requests_total{operation="get"}']

@@ -263,9 +263,10 @@ def test_ctrl_c_ends_a_batch_while_results_come_in(tmp_path: Path) -> None:
             "for i in range(48):\n"
             "    client.put(f's3://bucket/{i:02}', b'x' * 1000)\n"
             "uris = [f's3://bucket/{i:02}' for i in range(48)] * 40\n"
-            "print('waiting', flush=True)\n"
             "try:\n"
-            "    list(client.get_many(uris))\n"
+            "    results = client.get_many(uris)\n"
+            "    print('waiting', flush=True)\n"
+            "    list(results)\n"
             "except KeyboardInterrupt:\n"
             "    print(time.time(), flush=True)\n"
             "    sys.exit(3)\n"
@@ -278,12 +279,12 @@ def test_ctrl_c_ends_a_batch_while_results_come_in(tmp_path: Path) -> None:
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
-        time.sleep(0.2)
+        wait_until_it_waits(process.pid)
         sent = time.time()
         process.send_signal(signal.SIGINT)
         caught = process.stdout.readline()
         assert caught, "the process ended without KeyboardInterrupt"
-        assert float(caught) - sent < 0.2
+        assert float(caught) - sent < 5  # the object in front stalls for 30
         assert process.wait(5) == 3
         process.stdout.close()
 

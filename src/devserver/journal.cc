@@ -1,6 +1,5 @@
 #include "devserver/journal.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -20,19 +19,16 @@ Status AppendText(int fd, std::string_view text, const std::string& path) {
   return WriteAll(fd, std::as_bytes(std::span(text)), "writing " + path);
 }
 
-// A store's first record makes a bucket.
-bool MayBeginAStore(std::string_view line) {
-  constexpr std::string_view kBucket = R"({"b":")";
-  const std::size_t n = std::min(line.size(), kBucket.size());
-  return line.substr(0, n) == kBucket.substr(0, n);
-}
-
-Status NoJournal(const std::string& path) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("{} is no journal of this server; give an empty or new folder", path));
-}
-
 }  // namespace
+
+bool Journal::MayBeOurs(const std::string& path) {
+  constexpr std::string_view kBucket = R"({"b":")";
+  std::string begin(kBucket.size(), '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  return kBucket.starts_with(begin);
+}
 
 Result<std::unique_ptr<Journal>> Journal::Open(
     const std::string& path, const std::function<Status(const nlohmann::json&)>& replay) {
@@ -41,10 +37,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(
   std::ifstream in(path, std::ios::binary);
   std::string line;
   while (in && std::getline(in, line)) {
-    if (in.eof()) {  // no newline: cut off while it was written
-      if (records == 0 && !MayBeginAStore(line)) return NoJournal(path);
-      break;
-    }
+    if (in.eof()) break;  // no newline: cut off while it was written
     nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
     if (record.is_discarded()) {
       return Status(StatusCode::kIo,

@@ -15,9 +15,11 @@ namespace headrace::devserver {
 // Not thread-safe: the store calls it under its lock.
 class Journal {
  public:
+  // Whether the file at `path` begins as a journal does, whose first record makes a bucket, or is
+  // empty.
+  static bool MayBeOurs(const std::string& path);
   // Opens or creates `path` and calls `replay` for each record in it. A last line cut off by a
-  // crash is dropped. Errors: kIo, also when a record in the middle is broken; kInvalidArgument
-  // when the file is somebody else's.
+  // crash is dropped. Errors: kIo, also when a record in the middle is broken.
   static Result<std::unique_ptr<Journal>> Open(
       const std::string& path, const std::function<Status(const nlohmann::json&)>& replay);
   ~Journal();

@@ -68,7 +68,8 @@ constexpr std::string_view kUnsupported[] = {"acl",
                                              "versions",
                                              "website"};
 
-// Headers, likewise: an object "locked" or encrypted with a key that nobody looked at.
+// Headers, likewise: an object "locked" or encrypted with a key that nobody looked at, an append
+// that would replace.
 constexpr std::string_view kUnsupportedHeaders[] = {
     "x-amz-copy-source-server-side-encryption-customer-algorithm",
     "x-amz-object-lock-legal-hold",

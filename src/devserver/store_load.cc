@@ -18,10 +18,16 @@
 namespace headrace::devserver {
 namespace {
 
-// The folder belongs to the server: refuses one without a journal that holds anything but what a
-// start that was cut off leaves. Nothing in it was touched by then.
-Status CheckNewFolder(const std::string& folder) {
+// The folder belongs to the server: refuses one that holds anything else, before it is touched.
+// Without a journal there may be what a start that was cut off leaves.
+Status CheckFolder(const std::string& folder, const std::string& journal) {
   std::error_code error;
+  if (std::filesystem::exists(journal, error)) {
+    if (Journal::MayBeOurs(journal)) return {};
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("{} is no journal of this server; give an empty or new folder", journal));
+  }
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
     if (name == "lock" || name == "journal.new") continue;
@@ -59,7 +65,7 @@ Status Store::Load() {
                                                options_.dir, error.message()));
   }
   std::string journal_path = options_.dir + "/journal";
-  if (!std::filesystem::exists(journal_path)) RETURN_IF_ERROR(CheckNewFolder(options_.dir));
+  RETURN_IF_ERROR(CheckFolder(options_.dir, journal_path));
   std::string lock_path = options_.dir + "/lock";
   lock_fd_ = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) {

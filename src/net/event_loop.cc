@@ -57,10 +57,13 @@ class EventLoop::Impl {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  ~Impl() {
+  void Stop() {
     mailbox_->Post([this] { stop_ = true; });
     thread_.join();
     mailbox_->Close();
+  }
+
+  ~Impl() {
     transfers_.clear();
     idle_.clear();
     curl_multi_cleanup(multi_);
@@ -380,7 +383,7 @@ class EventLoop::Impl {
 
 EventLoop::EventLoop(const TransportOptions& options, LoopMetrics* metrics)
     : impl_(std::make_unique<Impl>(options, metrics)) {}
-EventLoop::~EventLoop() = default;
+EventLoop::~EventLoop() { impl_->Stop(); }  // whose work may still use this
 void EventLoop::Post(std::function<void()> work) { impl_->mailbox()->Post(std::move(work)); }
 std::shared_ptr<LoopMailbox> EventLoop::mailbox() const { return impl_->mailbox(); }
 EventLoop::TimerId EventLoop::At(SteadyTime at, std::function<void()> work) {

@@ -49,7 +49,8 @@ class EventLoop {
 
   // Starts the thread. `metrics` may be shared by several loops and must outlive them.
   EventLoop(const TransportOptions& options, LoopMetrics* metrics);
-  // Ends all transfers without calling their handlers, runs no more posted work, joins the thread.
+  // Runs what was posted before and nothing that is posted from now on, ends all transfers without
+  // calling their handlers, joins the thread.
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;

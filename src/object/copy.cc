@@ -67,7 +67,8 @@ Result<std::string> CopyWithin(const Context& context, const store::Name& source
     if (kept.metadata.empty()) kept.metadata = info.metadata;
   }
   if (!in_parts) {
-    const std::string version = from_us ? info.etag : "";
+    // A refusal of one of two conditions would not say of which.
+    const std::string version = from_us && !options.if_none_match ? info.etag : "";
     return CopyWhole(context, source, info, target, kept, version, stop);
   }
   if (kept.tags.empty()) {

@@ -235,6 +235,12 @@ void ActiveRequest::Fail(int slot, Status status, ErrorClass error_class, Durati
   attempt.transfer = 0;
   attempt.run = 0;
   const bool advanced = kept && reply_.Advanced(attempt.received_before);
+  // A hedge that got no answer (its credentials, its address may be others) says nothing of the
+  // attempt that is under way.
+  if (error_class == ErrorClass::kFatal && attempt.status == 0 &&
+      machine_.IsHedgeBesideOthers(slot)) {
+    error_class = ErrorClass::kTransient;
+  }
   const AttemptMachine::Actions actions =
       machine_.OnFailure(slot, error_class, retry_after, advanced, context_.clock->Now(),
                          context_.endpoints->answered());
@@ -390,6 +396,11 @@ bool ActiveRequest::AcceptNothingThere(Attempt& attempt) {
   return true;
 }
 
+bool ActiveRequest::HasHeader(std::string_view name) const {
+  return std::any_of(request_.headers.begin(), request_.headers.end(),
+                     [name](const auto& header) { return header.first == name; });
+}
+
 void ActiveRequest::OnRefused(Attempt& attempt) {
   const ServerAnswer answer = ReadAnswer(attempt);
   if (answer.http_status == 416 && AcceptNothingThere(attempt)) return;
@@ -404,9 +415,8 @@ void ActiveRequest::OnRefused(Attempt& attempt) {
       .region = endpoint.region,
       .session_credentials = signed_request && !attempt.credentials->session_token.empty(),
       .anonymous = !signed_request,
-      .if_match = !reply_.etag().empty(),
-      .if_none_match = std::any_of(request_.headers.begin(), request_.headers.end(),
-                                   [](const auto& h) { return h.first == "If-None-Match"; })};
+      .if_match = !reply_.etag().empty() || HasHeader("x-amz-copy-source-if-match"),
+      .if_none_match = HasHeader("If-None-Match")};
   if (answer.http_status == 412 && request_.operation == Operation::kGet &&
       !reply_.etag().empty() && !std::exchange(drop_if_match_, true)) {
     // Some servers know the version and refuse it all the same, because of its quotes. Asked

@@ -98,6 +98,7 @@ class ActiveRequest {
   bool AcceptNothingThere(Attempt& attempt);
   void OnBroken(Attempt& attempt, const net::TransferEnd& end);
   Status WithFacts(Status status) const;
+  bool HasHeader(std::string_view name) const;
 
   const LoopContext& context_;
   const S3Request request_;

@@ -44,9 +44,7 @@ AttemptMachine::Actions AttemptMachine::Finish(Outcome outcome, Actions actions)
   return actions;
 }
 
-SteadyTime AttemptMachine::GiveUpAt() const {
-  return std::min(last_progress_ + policy_.progress_timeout, policy_.deadline.at());
-}
+SteadyTime AttemptMachine::GiveUpAt() const { return last_progress_ + policy_.progress_timeout; }
 
 AttemptMachine::Actions AttemptMachine::Start(SteadyTime now) {
   Actions actions;
@@ -71,6 +69,11 @@ AttemptMachine::Actions AttemptMachine::OnGoodHead(int slot, SteadyTime now) {
   return actions;
 }
 
+bool AttemptMachine::IsHedgeBesideOthers(int slot) const {
+  const Attempt& attempt = slots_[static_cast<std::size_t>(slot)];
+  return attempt.live && attempt.hedge && LiveCount() > 1;
+}
+
 AttemptMachine::Actions AttemptMachine::OnComplete(int slot) {
   if (finished_) return {};
   slots_[static_cast<std::size_t>(slot)].live = false;
@@ -83,14 +86,9 @@ AttemptMachine::Actions AttemptMachine::OnFailure(int slot, ErrorClass error_cla
                                                   SteadyTime now, bool answered) {
   Actions actions;
   if (finished_) return actions;
-  Attempt& attempt = slots_[static_cast<std::size_t>(slot)];
-  attempt.live = false;
+  slots_[static_cast<std::size_t>(slot)].live = false;
   if (winner_ == slot) winner_.reset();
-  // A hedge may fail where the first attempt does not: its credentials, its address are others.
-  const bool others_may_succeed = attempt.hedge && LiveCount() > 0;
-  if (error_class == ErrorClass::kFatal && !others_may_succeed) {
-    return Finish(Outcome::kFailed, std::move(actions));
-  }
+  if (error_class == ErrorClass::kFatal) return Finish(Outcome::kFailed, std::move(actions));
   if (error_class == ErrorClass::kThrottle) context_.hedges->OnThrottle(now);
   if (LiveCount() > 0) return actions;  // a racer is still under way
   hedge_at_ = SteadyTime::max();

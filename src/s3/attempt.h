@@ -33,7 +33,6 @@ struct AttemptPolicy {
   RetryOptions retry;
   Duration idle_timeout = std::chrono::seconds(20);      // without a byte: ends an attempt
   Duration progress_timeout = std::chrono::seconds(60);  // without progress: ends the operation
-  Deadline deadline;                                     // the caller's own
   bool hedge = false;
 };
 
@@ -73,6 +72,8 @@ class AttemptMachine {
   // `answered`: the service is known to be there; who never was is not waited for as long.
   Actions OnFailure(int slot, ErrorClass error_class, Duration retry_after, bool advanced,
                     SteadyTime now, bool answered = true);
+  // Whether `slot` is a hedge, and another attempt is under way.
+  bool IsHedgeBesideOthers(int slot) const;
   // An attempt's request was sent so many times more than once.
   void CountResends(int resends) { attempts_ += resends; }
   // Bytes moved, in either direction, by the attempt in `slot` since it began.
@@ -98,7 +99,7 @@ class AttemptMachine {
   void AbortAll(Actions& actions);
   Actions Finish(Outcome outcome, Actions actions);
   void Progress(SteadyTime now) { last_progress_ = now; }
-  // The operation's own limit: progress or the caller's deadline, whichever comes first.
+  // The operation's own limit: so long without progress.
   SteadyTime GiveUpAt() const;
   bool MayHedge() const;
 

@@ -75,7 +75,10 @@ TEST_F(AttemptTest, AHedgeThatCannotBeSentDoesNotEndTheRequest) {
   machine.Start(now_);
   const auto hedge = FireTimer(machine);
   ASSERT_TRUE(hedge.send_is_hedge);
-  const auto failed = machine.OnFailure(*hedge.send, ErrorClass::kFatal, {}, false, now_, true);
+  EXPECT_FALSE(machine.IsHedgeBesideOthers(0));
+  ASSERT_TRUE(machine.IsHedgeBesideOthers(*hedge.send));
+  // What its owner makes of it, then; a refusal by the service stays fatal.
+  const auto failed = machine.OnFailure(*hedge.send, ErrorClass::kTransient, {}, false, now_, true);
   EXPECT_EQ(failed.finish, Outcome::kNone);
   machine.OnGoodHead(0, now_);
   EXPECT_EQ(machine.OnComplete(0).finish, Outcome::kSuccess);
@@ -125,9 +128,9 @@ TEST_F(AttemptTest, FatalFailureEndsAtOnceAndAbortsTheOthers) {
   AttemptMachine machine = Make();
   machine.Start(now_);
   FireTimer(machine);
-  const auto end = machine.OnFailure(0, ErrorClass::kFatal, Duration::zero(), false, now_);
+  const auto end = machine.OnFailure(1, ErrorClass::kFatal, Duration::zero(), false, now_);
   EXPECT_EQ(end.finish, Outcome::kFailed);
-  EXPECT_THAT(end.abort, ElementsAre(1));
+  EXPECT_THAT(end.abort, ElementsAre(0));
 }
 
 TEST_F(AttemptTest, TransientFailuresAreRetriedUntilAttemptsRunOut) {
@@ -231,9 +234,9 @@ TEST_F(AttemptTest, NoProgressForAMinuteEndsTheOperation) {
   EXPECT_LE(now_ - start, seconds(61));
 }
 
-TEST_F(AttemptTest, TheCallersDeadlineEndsTheOperation) {
+TEST_F(AttemptTest, TimeWithoutProgressEndsTheOperation) {
   AttemptPolicy policy;
-  policy.deadline = Deadline(now_ + seconds(2));
+  policy.progress_timeout = seconds(2);
   AttemptMachine machine = Make(policy);
   machine.Start(now_);
   EXPECT_EQ(machine.next_timer(), now_ + seconds(2));
@@ -244,7 +247,7 @@ TEST_F(AttemptTest, TheCallersDeadlineEndsTheOperation) {
 
 TEST_F(AttemptTest, ARetryThatWouldComeTooLateIsNotWaitedFor) {
   AttemptPolicy policy;
-  policy.deadline = Deadline(now_ + seconds(2));
+  policy.progress_timeout = seconds(2);
   AttemptMachine machine = Make(policy);
   machine.Start(now_);
   EXPECT_EQ(machine.OnFailure(0, ErrorClass::kThrottle, seconds(5), false, now_).finish,

@@ -25,8 +25,7 @@ Dispatcher::Dispatcher(const EngineContext& context, const FlowControl::Limits& 
 }
 
 Dispatcher::~Dispatcher() {
-  // Requests belong to the loop's thread, so they end there: before the thread does, which ends
-  // with what was posted last.
+  // Requests belong to the loop's thread, so they end there: its end runs what was posted before.
   loop_.Post([this] {
     queue_.clear();
     while (!requests_.empty()) Cancel(requests_.begin()->first);

@@ -250,6 +250,7 @@ class FileStore final : public Store {
 
   static Status MakeFolderOf(const std::string& path) {
     const fs::path folder = fs::path(path).parent_path();
+    if (folder.empty()) return {};  // a name in the working directory
     std::error_code error;
     fs::create_directories(folder, error);
     return error ? ErrnoStatus(error.value(), "making", folder.string()) : Status();

@@ -385,6 +385,22 @@ TEST_P(StoreConformance, CopiesKeepBytesAndMetadata) {
   EXPECT_EQ(info->metadata["label"], "cat");
 }
 
+TEST_P(StoreConformance, ACopyMayBeOfOneVersionOnly) {
+  Result<WriteReply> put =
+      store_->Put({bucket_, "source"}, Buffer::FromString("bytes"), {}).Wait({}, Soon());
+  ASSERT_TRUE(put.ok()) << put.status().ToString();
+  const Result<WriteReply> same =
+      store_->Copy({bucket_, "source"}, {bucket_, "same"}, {}, put->etag).Wait({}, Soon());
+  EXPECT_TRUE(same.ok()) << same.status().ToString();
+  if (GetParam().ignores_version_of_copies) return;
+  const Result<WriteReply> other =
+      store_->Copy({bucket_, "source"}, {bucket_, "other"}, {}, std::string(32, 'a'))
+          .Wait({}, Soon());
+  EXPECT_EQ(other.status().code(), StatusCode::kObjectChanged);
+  EXPECT_EQ(store_->Stat({bucket_, "other"}).Wait({}, Soon()).status().code(),
+            StatusCode::kNotFound);
+}
+
 TEST_P(StoreConformance, TagsAreKeptAndTold) {
   if (!store_->capabilities().metadata) return;
   const std::map<std::string, std::string> tags = {{"project", "a b/c=d+e"}, {"stage", ""}};

@@ -30,6 +30,8 @@ struct BackendUnderTest {
   bool ignores_create_only_uploads = false;
   // Nor does a copy.
   bool ignores_create_only_copies = false;
+  // Nor does it look at the version that is wanted.
+  bool ignores_version_of_copies = false;
 };
 
 void PrintTo(const BackendUnderTest& backend, std::ostream* out);

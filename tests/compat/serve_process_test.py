@@ -76,7 +76,13 @@ def test_wrong_use_is_explained(
     assert expected in done.stderr
     assert ("See headrace serve --help" in done.stderr) == (code == 2)
     assert not (tmp_path / "STORE").exists()
-    assert {name: (tmp_path / name).read_text() for name in kept} == kept
+    left = {
+        str(path.relative_to(tmp_path)): path.read_text()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
+    assert left == kept
+    assert not list(tmp_path.rglob("data"))
 
 
 def test_buckets_that_are_asked_for_are_there(start: Callable[..., EmbeddedServer]) -> None:

@@ -119,8 +119,10 @@ Result<std::uint64_t> ParseBytes(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  const long double bytes = std::round(number * BytesOf(unit));
-  if (error != std::errc() || BytesOf(unit) == 0 || !(bytes >= 0 && bytes < 0x1p63L)) {
+  const long double of_unit = BytesOf(unit);
+  const long double bytes = std::round(number * of_unit);
+  const bool in_range = !std::signbit(number) && bytes < 0x1p63L;  // false for what is no number
+  if (error != std::errc() || of_unit == 0 || !in_range) {
     return Status(
         StatusCode::kInvalidArgument,
         fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB, TiB (1024) "

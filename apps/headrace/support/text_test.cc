@@ -51,7 +51,7 @@ TEST(ParseBytes, TakesTheUsualSpellings) {
 }
 
 TEST(ParseBytes, RefusesTheRest) {
-  for (const char* text : {"", "MiB", "-1", "1XB", "1i", "nan", "inf", "8 MiB x",
+  for (const char* text : {"", "MiB", "-1", "-0.3", "1XB", "1i", "nan", "inf", "8 MiB x",
                            "99999999999999999999", "8388608TiB"}) {
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
   }
