@@ -55,10 +55,10 @@ def slow() -> Iterator[headrace.Client]:
 
 
 @contextlib.contextmanager
-def alarm(seconds: float, handle: Callable[[int, Any], None]) -> Iterator[None]:
-    """Has `handle` called once, so many seconds from now."""
+def alarm(seconds: float, handle: Callable[[int, Any], None], again: float = 0) -> Iterator[None]:
+    """Has `handle` called so many seconds from now: once, or again and again after so many."""
     before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, again)
     try:
         yield
     finally:
@@ -635,6 +635,19 @@ class TestWriter:
             del writer
             for _ in range(100):  # the handler runs at the latest here
                 pass
+
+    def test_signals_while_an_upload_is_aborted_hide_nothing(self, slow: headrace.Client) -> None:
+        heard: list[int] = []
+
+        def handle(number: int, frame: object) -> None:
+            heard.append(number)
+            if len(heard) == 1:
+                raise InterruptedError("raised by the handler")
+
+        # At 0.6 s the parts are under way; to abort takes until 1 s.
+        with pytest.raises(InterruptedError, match="handler"), alarm(0.6, handle, again=0.05):
+            slow.put("s3://bucket/large", b"x" * (20 << 20))
+        assert len(heard) > 2
 
     @pytest.mark.parametrize("size", [10, len(BODY)])
     def test_create_only_finds_the_same_bytes_by_somebody_else(
